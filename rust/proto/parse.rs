@@ -27,7 +27,7 @@ use super::{
 const ERR_CHUNK_LEN: usize = 20;
 
 /// What a connection accepts.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// Segments per message, all lists together.
     pub(crate) max_segments: u16,

@@ -4,18 +4,26 @@
 //!
 //! `crate::proto` is the same path here and in the kernel crate.
 
-#![no_std]
 #![cfg_attr(
     not(test),
-    allow(
-        dead_code,
-        unused_imports,
-        reason = "the users are the tests and the kernel module"
-    )
+    no_std,
+    allow(dead_code, reason = "the users are the tests and the kernel module")
 )]
 
+#[allow(unused_imports, reason = "some names only the kernel module needs")]
 #[path = "../../../rust"]
 mod kernel_source {
     pub(crate) mod proto;
 }
 use kernel_source::proto;
+
+#[cfg(test)]
+mod check_call;
+#[cfg(test)]
+mod check_reply;
+#[cfg(test)]
+mod frame;
+#[cfg(test)]
+mod naive;
+#[cfg(test)]
+mod tests;

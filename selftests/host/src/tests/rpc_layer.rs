@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Section K of the catalogue: what is wrong above the transport is let through, and error replies
+//! obey the same rules as others.
+
+use super::{
+    call,
+    expect,
+    Is, //
+};
+use crate::{
+    check_reply::ReplyCase,
+    frame::{
+        words,
+        Frame,
+        X, //
+    },
+    proto::ReplyForm,
+};
+
+/// Calls that sunrpc refuses: RPC version; program, version, procedure; credential length.
+fn refused() -> [(&'static str, Vec<u8>); 6] {
+    let rpc = |rest: [u32; 8]| words(&[&[X, 0][..], &rest].concat());
+    [
+        ("M183", rpc([3, 100_003, 3, 0, 0, 0, 0, 0])),
+        ("M184", rpc([2, 300_000, 3, 0, 0, 0, 0, 0])),
+        ("M184", rpc([2, 100_003, 9, 0, 0, 0, 0, 0])),
+        ("M184", rpc([2, 100_003, 3, 99, 0, 0, 0, 0])),
+        ("M185", rpc([2, 100_003, 3, 0, 1, 404, 0, 0])),
+        ("M185 M186", rpc([2, 100_003, 3, 0, 6, 0xffff_ffff, 0, 0])),
+    ]
+}
+
+#[test]
+fn k_let_through() {
+    let seg = (0x2345, 4096, 0x7f00_0000_2000);
+    for (id, rpc) in refused() {
+        expect(id, &Frame::msg(rpc.clone()).bytes(), Is::Call);
+        let write = Frame::msg(rpc.clone()).write(&[seg]).bytes();
+        expect("M187", &write, Is::Call);
+        assert_eq!(call(&write).payload(), rpc);
+        let reply = Frame::msg(rpc.clone()).reply(&[seg]).bytes();
+        expect("M187", &reply, Is::Call);
+        assert_eq!(call(&reply).payload(), rpc);
+    }
+}
+
+#[test]
+fn k_error_replies() {
+    // M187: an error reply has 20 to 36 bytes and no payload; both chunks come back unused.
+    for xdr_len in (20..=36).step_by(4) {
+        let case = ReplyCase {
+            writes: vec![vec![(1, 4096, 0x1000), (2, 4, 0x2000)]],
+            reply: Some(vec![(3, 4096, 0x3000)]),
+            payloads: Vec::new(),
+            xdr_len,
+            inline_max: 1024,
+        };
+        let plan = case.check().plan.unwrap();
+        assert_eq!(plan.form(), ReplyForm::Inline);
+        assert_eq!(plan.wire_len(), plan.header_len() + xdr_len as usize);
+    }
+}
