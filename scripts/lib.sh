@@ -10,7 +10,8 @@ set -euo pipefail
 # shared by all checkouts of one user; what is in it is keyed by content.
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 CACHE=${SVCRDMA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/svcrdma-rs}
-export TOP CACHE
+SVCRDMA_CACHE=$CACHE
+export TOP CACHE SVCRDMA_CACHE
 
 # The one thing that is pinned: which kernel series from trixie-backports.
 KERNEL_SERIES=7.3

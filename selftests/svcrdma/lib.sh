@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# What the tests share. A test runs on the NFS client and is told where its
+# server is by these variables (the harness in selftests/vm sets them; by hand,
+# export them before run_kselftest.sh):
+#
+#   SERVER_ADDR    the server's address on the RDMA network
+#   SERVER_ADDR6   its IPv6 address, or empty
+#   SERVER_EXEC    a command that takes ONE argument, a shell command line, and
+#                  runs it as root on the server, without standard input, with
+#                  its output and exit status: "ssh -n server", or "bash -c" when
+#                  client and server are one machine
+#   EXPORT_DIR     the exported folder on the server: NFSv4 path "/", NFSv3 path
+#                  EXPORT_DIR; root squashing must be off
+#   TRANSPORT      name of the transport under test on the server: rdma-rs, or
+#                  rdma for the C transport (or for drop-in mode)
+#   NFS_PORT       port of its listener
+#   MACHINES       2, or 1 when client and server are one machine
+#   RDMA_DRIVER    rxe, siw or the name of a real device's driver
+#   UNIT_US        microseconds of a NULL call's round trip (at least 1000): the
+#                  unit of every deadline
+#
+# A test declares itself in comment lines of its head:
+#
+#   # Tier: quick|ci|full     when it runs
+#   # Machines: 2             only where server and client are two machines
+#   # Transport: rdma-rs      only against this transport
+#   # Driver: rxe             only on this RDMA driver
+#   # Limit: SECONDS          hang detector, for a unit of 1 ms; 300 if not given
+
+SERVER_ADDR=${SERVER_ADDR:-127.0.0.1}
+SERVER_ADDR6=${SERVER_ADDR6:-}
+SERVER_EXEC=${SERVER_EXEC:-bash -c}
+EXPORT_DIR=${EXPORT_DIR:-/srv/export}
+TRANSPORT=${TRANSPORT:-rdma-rs}
+NFS_PORT=${NFS_PORT:-20049}
+MACHINES=${MACHINES:-1}
+RDMA_DRIVER=${RDMA_DRIVER:-rxe}
+UNIT_US=${UNIT_US:-1000}
+MNT=${MNT:-/mnt/nfs}
+
+# shellcheck source=/dev/null
+. "$(dirname "${BASH_SOURCE[0]}")/../kselftest/ktap_helpers.sh"
+
+# server COMMAND LINE: run it on the server.
+server() {
+	# SERVER_EXEC is words.
+	# shellcheck disable=SC2086
+	$SERVER_EXEC "$*"
+}
+
+# mount_nfs VERSION [OPTIONS] [ADDRESS]: mount the export on $MNT over RDMA.
+mount_nfs() {
+	local version=$1 options=${2:-} address=${3:-$SERVER_ADDR} path=/
+	case $address in *:*) address=[$address] ;; esac
+	[ "$version" != 3 ] || path=$EXPORT_DIR
+	mkdir -p "$MNT"
+	mount -t nfs -o "vers=$version,proto=rdma,port=$NFS_PORT${options:+,$options}" "$address:$path" "$MNT"
+}
+
+umount_nfs() { umount "$MNT"; }
+
+# wait_for UNITS COMMAND...: until the command succeeds; fails after that many units.
+wait_for() {
+	local end=$((${EPOCHREALTIME/./} + $1 * UNIT_US))
+	shift
+	until "$@"; do
+		[ "${EPOCHREALTIME/./}" -lt "$end" ] || return 1
+		sleep 0.05
+	done
+}
+
+# check DESCRIPTION COMMAND...: one KTAP result; the command's output is shown
+# when it fails.
+check() {
+	local description=$1 output
+	shift
+	if output=$("$@" 2>&1); then
+		ktap_test_pass "$description"
+	else
+		printf '%s\n' "$output" | sed 's/^/# /'
+		ktap_test_fail "$description"
+	fi
+}
+
+# Skip the whole test.
+skip_all() {
+	ktap_skip_all "$*"
+	exit "$KSFT_SKIP"
+}
