@@ -80,7 +80,7 @@ class Machine:
 
     def arguments(self, control):
         append = (f"console=ttyS0 panic=-1 rdinit=/init net.ifnames=0 loglevel=7 printk.time=1 log_buf_len=4M "
-                  f"svcrdma.name={self.name} rcupdate.rcu_cpu_stall_timeout=120 watchdog_thresh=60 "
+                  f"svcrdma.name={self.name} rcupdate.rcu_cpu_stall_timeout=120 watchdog_thresh=60 mitigations=off "
                   f"{self.kernel.cmdline} {self.cmdline}")
         argv = [QEMU, "-name", self.name, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                 "-machine", "q35", "-accel", self.accel, "-cpu", self.cpu, "-smp", str(self.cpus), "-m", self.memory,
