@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Shims over static inlines and macros, called from Rust. Each does one thing and decides nothing.
+ * gcc and bindgen read the same prototypes.
+ */
+#ifndef SVCRDMA_HELPERS_H
+#define SVCRDMA_HELPERS_H
+
+#include <linux/types.h>
+
+struct ib_cq;
+struct ib_device;
+struct ib_pd;
+struct ib_qp;
+struct ib_recv_wr;
+struct ib_send_wr;
+struct net;
+struct page;
+struct rdma_cm_id;
+struct rpc_xprt;
+struct shrinker;
+struct sockaddr;
+struct svc_rqst;
+struct svc_xprt;
+struct workqueue_struct;
+
+/* rust/helpers/ib.c */
+
+/* Limits of a device, in the units of struct ib_device_attr. */
+struct svcrs_device_caps {
+	u32 max_qp_wr;
+	u32 max_cqe;
+	u32 max_send_sge;
+	u32 max_recv_sge;
+	u32 max_sge_rd;
+	u32 max_qp_init_rd_atom;
+	u32 max_seg_size;
+	int node;
+	bool mem_mgt_extensions;
+};
+
+void svcrs_device_caps(struct ib_device *dev, struct svcrs_device_caps *caps);
+const char *svcrs_device_name(const struct ib_device *dev);
+bool svcrs_device_iwarp(const struct ib_device *dev, u32 port);
+u32 svcrs_pd_local_dma_lkey(const struct ib_pd *pd);
+void *svcrs_cq_context(const struct ib_cq *cq);
+int svcrs_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
+		    const struct ib_send_wr **bad_wr);
+int svcrs_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr);
+u64 svcrs_dma_map_page(struct ib_device *dev, struct page *page, size_t offset,
+		       size_t len, bool from_device);
+bool svcrs_dma_mapping_failed(struct ib_device *dev, u64 addr);
+void svcrs_dma_unmap_page(struct ib_device *dev, u64 addr, size_t len,
+			  bool from_device);
+void svcrs_dma_sync_for_cpu(struct ib_device *dev, u64 addr, size_t len,
+			    bool from_device);
+void svcrs_dma_sync_for_device(struct ib_device *dev, u64 addr, size_t len,
+			       bool from_device);
+
+/* rust/helpers/cm.c */
+
+struct ib_device *svcrs_cm_device(const struct rdma_cm_id *id);
+u32 svcrs_cm_port(const struct rdma_cm_id *id);
+const struct sockaddr *svcrs_cm_local_addr(const struct rdma_cm_id *id);
+const struct sockaddr *svcrs_cm_peer_addr(const struct rdma_cm_id *id);
+
+/* rust/helpers/mm.c */
+
+struct page *svcrs_alloc_page(void);
+unsigned long svcrs_alloc_pages_bulk(unsigned long n, struct page **pages);
+struct page *svcrs_alloc_page_noio(void);
+void *svcrs_kmalloc_noio(size_t len);
+void svcrs_get_page(struct page *page);
+void svcrs_put_page(struct page *page);
+void *svcrs_page_address(const struct page *page);
+struct page *svcrs_virt_to_page(const void *addr);
+bool svcrs_page_private(struct page *page);
+bool svcrs_page_follows(const struct page *page, const struct page *next);
+struct workqueue_struct *svcrs_alloc_unbound_wq(const char *name);
+struct shrinker *svcrs_shrinker_register(unsigned long (*count)(void),
+					 unsigned long (*scan)(unsigned long n));
+
+/* rust/helpers/svc.c */
+
+void svcrs_xprt_get(struct svc_xprt *xprt);
+bool svcrs_xprt_get_unless_dead(struct svc_xprt *xprt);
+void svcrs_xprt_set_local(struct svc_xprt *xprt, const struct sockaddr *sa);
+void svcrs_xprt_set_remote(struct svc_xprt *xprt, const struct sockaddr *sa);
+size_t svcrs_sockaddr_len(const struct sockaddr *sa);
+int svcrs_sockaddr_print(const struct sockaddr *sa, char *buf, size_t len);
+u32 svcrs_serv_maxpages(const struct svc_xprt *xprt);
+
+/* rust/helpers/rpc.c */
+
+void svcrs_rpc_xprt_set_connected(struct rpc_xprt *xprt);
+int svcrs_rpc_format_addresses(struct rpc_xprt *xprt);
+void svcrs_rpc_free_addresses(struct rpc_xprt *xprt);
+
+#endif

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Shims over the inlines of <rdma/ib_verbs.h>. */
+
+#include <rdma/ib_verbs.h>
+#include <svcrdma/helpers.h>
+
+void svcrs_device_caps(struct ib_device *dev, struct svcrs_device_caps *caps)
+{
+	const struct ib_device_attr *attr = &dev->attrs;
+
+	caps->max_qp_wr = attr->max_qp_wr;
+	caps->max_cqe = attr->max_cqe;
+	caps->max_send_sge = attr->max_send_sge;
+	caps->max_recv_sge = attr->max_recv_sge;
+	caps->max_sge_rd = attr->max_sge_rd;
+	caps->max_qp_init_rd_atom = attr->max_qp_init_rd_atom;
+	caps->max_seg_size = ib_dma_max_seg_size(dev);
+	caps->node = ibdev_to_node(dev);
+	caps->mem_mgt_extensions =
+		attr->device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS;
+}
+
+const char *svcrs_device_name(const struct ib_device *dev)
+{
+	return dev_name(&dev->dev);
+}
+
+bool svcrs_device_iwarp(const struct ib_device *dev, u32 port)
+{
+	return rdma_protocol_iwarp(dev, port);
+}
+
+u32 svcrs_pd_local_dma_lkey(const struct ib_pd *pd)
+{
+	return pd->local_dma_lkey;
+}
+
+void *svcrs_cq_context(const struct ib_cq *cq)
+{
+	return cq->cq_context;
+}
+
+int svcrs_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
+		    const struct ib_send_wr **bad_wr)
+{
+	return ib_post_send(qp, wr, bad_wr);
+}
+
+int svcrs_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr)
+{
+	return ib_post_recv(qp, wr, NULL);
+}
+
+static enum dma_data_direction direction(bool from_device)
+{
+	return from_device ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
+}
+
+u64 svcrs_dma_map_page(struct ib_device *dev, struct page *page, size_t offset,
+		       size_t len, bool from_device)
+{
+	return ib_dma_map_page(dev, page, offset, len, direction(from_device));
+}
+
+bool svcrs_dma_mapping_failed(struct ib_device *dev, u64 addr)
+{
+	return ib_dma_mapping_error(dev, addr);
+}
+
+void svcrs_dma_unmap_page(struct ib_device *dev, u64 addr, size_t len,
+			  bool from_device)
+{
+	ib_dma_unmap_page(dev, addr, len, direction(from_device));
+}
+
+void svcrs_dma_sync_for_cpu(struct ib_device *dev, u64 addr, size_t len,
+			    bool from_device)
+{
+	ib_dma_sync_single_for_cpu(dev, addr, len, direction(from_device));
+}
+
+void svcrs_dma_sync_for_device(struct ib_device *dev, u64 addr, size_t len,
+			       bool from_device)
+{
+	ib_dma_sync_single_for_device(dev, addr, len, direction(from_device));
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Verbs: safe wrappers over the in-kernel InfiniBand interface.
+//!
+//! The rule that everything here serves: what a device may touch is owned by a value that cannot
+//! be reached until the device is done. Posting moves a [`work::Work`] away, and only its
+//! completion brings it back. Pages are inside a `dma` type while they are mapped.
+//!
+//! C header: [`include/rdma/ib_verbs.h`](srctree/include/rdma/ib_verbs.h)
+
+pub(crate) mod chain;
+pub(crate) mod client;
+pub(crate) mod cq;
+pub(crate) mod device;
+pub(crate) mod dma;
+pub(crate) mod pd;
+pub(crate) mod qp;
+pub(crate) mod sq;
+pub(crate) mod wc;
+pub(crate) mod work;

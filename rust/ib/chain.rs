@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! RDMA Reads or Writes to be posted together.
+//!
+//! The arrays are read by the provider during posting only; the memory they describe is owned by
+//! the context that owns the chain.
+
+use crate::{
+    ffi,
+    ib::{
+        dma::DmaAddr,
+        pd::LocalKey, //
+    }, //
+};
+use kernel::prelude::*;
+
+/// What a chain's work requests do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Opcode {
+    /// RDMA Read: from the peer's memory to ours.
+    Read,
+    /// RDMA Write: from our memory to the peer's.
+    Write,
+}
+
+/// A list of RDMA work requests.
+///
+/// # Invariants
+///
+/// The scatter/gather elements of all requests, in order, are `sges`: request *i* has
+/// `wrs[i].wr.num_sge` of them.
+pub(crate) struct Chain {
+    wrs: KVec<ffi::ib_rdma_wr>,
+    sges: KVec<ffi::ib_sge>,
+    opcode: Opcode,
+    max_sge: u32,
+    lkey: u32,
+    /// Bytes in the last request.
+    last_len: u64,
+}
+
+// SAFETY: The pointers in the requests are written while posting and read by nobody else.
+unsafe impl Send for Chain {}
+
+impl Chain {
+    /// An empty chain without memory.
+    pub(crate) fn new() -> Self {
+        Self {
+            wrs: KVec::new(),
+            sges: KVec::new(),
+            opcode: Opcode::Read,
+            max_sge: 1,
+            lkey: 0,
+            last_len: 0,
+        }
+    }
+
+    /// Empties the chain and makes room for `wrs` requests with `sges` elements in all, at most
+    /// `max_sge` each.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    ///
+    /// # Context
+    ///
+    /// May sleep, and allocates only if no earlier use needed as much room.
+    pub(crate) fn begin(
+        &mut self,
+        opcode: Opcode,
+        wrs: usize,
+        sges: usize,
+        max_sge: u32,
+        lkey: LocalKey,
+    ) -> Result {
+        self.clear();
+        self.wrs.reserve(wrs, GFP_KERNEL)?;
+        self.sges.reserve(sges, GFP_KERNEL)?;
+        self.opcode = opcode;
+        self.max_sge = max_sge.max(1);
+        self.lkey = lkey.raw();
+        Ok(())
+    }
+
+    /// Empties the chain.
+    pub(crate) fn clear(&mut self) {
+        self.wrs.clear();
+        self.sges.clear();
+        self.last_len = 0;
+    }
+
+    /// Work requests in the chain.
+    pub(crate) fn len(&self) -> usize {
+        self.wrs.len()
+    }
+
+    /// Begins a request at `offset` of the peer's memory `handle`.
+    ///
+    /// # Errors
+    ///
+    /// `ENOSPC` beyond the room asked for.
+    pub(crate) fn start(&mut self, handle: u32, offset: u64) -> Result {
+        // SAFETY: All zeros is a valid value of the C struct.
+        let mut wr: ffi::ib_rdma_wr = unsafe { core::mem::zeroed() };
+        wr.remote_addr = offset;
+        wr.rkey = handle;
+        wr.wr.opcode = match self.opcode {
+            Opcode::Read => ffi::ib_wr_opcode_IB_WR_RDMA_READ,
+            Opcode::Write => ffi::ib_wr_opcode_IB_WR_RDMA_WRITE,
+        };
+        self.wrs.push_within_capacity(wr).map_err(|_| ENOSPC)?;
+        self.last_len = 0;
+        Ok(())
+    }
+
+    /// Adds `len` bytes at `addr + skip` to the request begun last, or to one more that continues
+    /// it where that one has no element left.
+    ///
+    /// # Errors
+    ///
+    /// `ENOSPC` beyond the room asked for, `EINVAL` without a request begun or if an address
+    /// would wrap.
+    pub(crate) fn add(&mut self, addr: DmaAddr, skip: usize, len: u32) -> Result {
+        let last = self.wrs.last().ok_or(EINVAL)?;
+        // CAST: `num_sge` is never negative.
+        if last.wr.num_sge as u32 >= self.max_sge {
+            let (handle, offset) = (last.rkey, last.remote_addr);
+            let next = offset.checked_add(self.last_len).ok_or(EINVAL)?;
+            self.start(handle, next)?;
+        }
+        // CAST: `usize` to `u64` is lossless.
+        let sge = ffi::ib_sge {
+            addr: addr.raw().checked_add(skip as u64).ok_or(EINVAL)?,
+            length: len,
+            lkey: self.lkey,
+        };
+        self.sges.push_within_capacity(sge).map_err(|_| ENOSPC)?;
+        let last = self.wrs.last_mut().ok_or(EINVAL)?;
+        last.wr.num_sge = last.wr.num_sge.checked_add(1).ok_or(EINVAL)?;
+        self.last_len = self.last_len.saturating_add(len.into());
+        Ok(())
+    }
+
+    /// Links the requests in order, the last one to `tail`; the first of the whole list.
+    pub(super) fn link(&mut self, tail: *mut ffi::ib_send_wr) -> *mut ffi::ib_send_wr {
+        let mut sge = self.sges.as_mut_ptr();
+        let mut previous: Option<&mut ffi::ib_rdma_wr> = None;
+        let mut first = tail;
+        for wr in self.wrs.iter_mut() {
+            wr.wr.sg_list = sge;
+            // CAST: `num_sge` is never negative.
+            sge = sge.wrapping_add(wr.wr.num_sge as usize);
+            wr.wr.next = tail;
+            wr.wr.send_flags = 0;
+            wr.wr.__bindgen_anon_1.wr_cqe = core::ptr::null_mut();
+            let this: *mut ffi::ib_send_wr = &mut wr.wr;
+            match previous {
+                Some(previous) => previous.wr.next = this,
+                None => first = this,
+            }
+            previous = Some(wr);
+        }
+        first
+    }
+
+    /// Makes the last request the signaled one, completed by `cqe`.
+    pub(super) fn signal_last(&mut self, cqe: *mut ffi::ib_cqe) {
+        if let Some(last) = self.wrs.last_mut() {
+            last.wr.send_flags = ffi::ib_send_flags_IB_SEND_SIGNALED as i32;
+            last.wr.__bindgen_anon_1.wr_cqe = cqe;
+        }
+    }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! An RDMA device and its limits.
+
+use crate::ffi;
+use core::ffi::CStr;
+use kernel::types::Opaque;
+
+/// A `struct ib_device`, only ever seen by reference.
+#[repr(transparent)]
+pub(crate) struct Device(Opaque<ffi::ib_device>);
+
+// SAFETY: All that is reachable through a shared reference is constant after registration.
+unsafe impl Sync for Device {}
+
+/// The limits of a device that a connection is sized by.
+#[derive(Clone, Copy)]
+pub(crate) struct DeviceCaps {
+    /// Work requests a queue can hold.
+    pub(crate) max_qp_wr: u32,
+    /// Completions a completion queue can hold.
+    pub(crate) max_cqe: u32,
+    /// Scatter/gather elements of a Send or RDMA Write.
+    pub(crate) max_send_sge: u32,
+    /// Scatter/gather elements of an RDMA Read.
+    pub(crate) max_sge_rd: u32,
+    /// RDMA Reads a queue pair can have outstanding.
+    pub(crate) max_rd_atom: u32,
+    /// Bytes one scatter/gather element can describe.
+    pub(crate) max_seg_size: u32,
+    /// The device can register and invalidate memory by work requests.
+    pub(crate) mem_mgt_extensions: bool,
+}
+
+impl Device {
+    /// Borrows a device.
+    ///
+    /// # Safety
+    ///
+    /// `ptr` points to a registered device for all of `'a`.
+    pub(crate) unsafe fn from_raw<'a>(ptr: *mut ffi::ib_device) -> &'a Self {
+        // SAFETY: The caller promises a live object, and `Self` is a transparent `Opaque` of it.
+        unsafe { &*ptr.cast() }
+    }
+
+    /// The C object.
+    pub(crate) fn as_ptr(&self) -> *mut ffi::ib_device {
+        self.0.get()
+    }
+
+    /// The device's name, as in `rdma link`.
+    pub(crate) fn name(&self) -> &str {
+        // SAFETY: A registered device has a name.
+        let name = unsafe { ffi::svcrs_device_name(self.as_ptr()) };
+        // SAFETY: The name is a C string that lives as long as the device.
+        let name = unsafe { CStr::from_ptr(name.cast()) };
+        name.to_str().unwrap_or("?")
+    }
+
+    /// The device's limits.
+    pub(crate) fn caps(&self) -> DeviceCaps {
+        let mut raw: ffi::svcrs_device_caps = pin_init::zeroed();
+        // SAFETY: Both pointers are valid.
+        unsafe { ffi::svcrs_device_caps(self.as_ptr(), &mut raw) };
+        DeviceCaps {
+            max_qp_wr: raw.max_qp_wr,
+            max_cqe: raw.max_cqe,
+            max_send_sge: raw.max_send_sge,
+            max_sge_rd: raw.max_sge_rd,
+            max_rd_atom: raw.max_qp_init_rd_atom,
+            max_seg_size: raw.max_seg_size,
+            mem_mgt_extensions: raw.mem_mgt_extensions,
+        }
+    }
+
+    /// Whether the port speaks iWARP, where the sink of an RDMA Read must be registered memory.
+    pub(crate) fn is_iwarp(&self, port: u32) -> bool {
+        // SAFETY: The device is registered.
+        unsafe { ffi::svcrs_device_iwarp(self.as_ptr(), port) }
+    }
+}

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Queue pair: posting, and what must be true before it goes.
+//!
+//! One signaled work request ends each chain and owns its context. The others complete in order
+//! before it and have no completion entry; the RDMA core tolerates that when they are flushed.
+
+use crate::{
+    ffi,
+    ib::{
+        chain::Chain,
+        dma::{
+            RecvBuffer,
+            SendBuffer, //
+        },
+        pd::LocalKey,
+        sq::{
+            Sq,
+            SqCredit, //
+        },
+        work::{
+            Completion,
+            InDoubt,
+            QueueContext,
+            Work, //
+        }, //
+    },
+    kern::{
+        context::Sleepable,
+        page::PAGE_SIZE, //
+    }, //
+};
+use core::{
+    marker::PhantomData,
+    ptr::NonNull, //
+};
+use kernel::{
+    error::to_result,
+    new_spinlock,
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        SpinLock, //
+    }, //
+};
+
+/// Contexts in doubt that a queue pair can remember; beyond it they are leaked.
+const MAX_IN_DOUBT: usize = 16;
+
+/// Work that receives a message.
+pub(crate) trait RecvWork: Completion {
+    /// Where the message goes.
+    fn buffer(&self) -> &RecvBuffer;
+}
+
+/// The last work request of a chain.
+pub(crate) enum Tail<'a> {
+    /// A Send of the first `len` bytes of a buffer.
+    Send {
+        /// The message.
+        buffer: &'a SendBuffer,
+        /// Its length in bytes.
+        len: u32,
+        /// A key of the peer that its device invalidates on receipt.
+        invalidate: Option<u32>,
+    },
+    /// The chain's own last request is the signaled one.
+    Rdma,
+}
+
+/// Work that sends, reads or writes.
+pub(crate) trait SendWork: Completion {
+    /// The RDMA Reads or Writes to post first.
+    fn chain(&mut self) -> Option<&mut Chain>;
+    /// The last work request.
+    fn tail(&self) -> Tail<'_>;
+}
+
+/// Why a chain was not posted.
+pub(crate) enum PostError<T: Completion> {
+    /// The device took nothing; the context comes back.
+    Rejected(Error, Work<T>),
+    /// The device took a part that does not include the signaled request. The context is kept
+    /// until the queue pair is drained.
+    InDoubt(Error),
+}
+
+/// The bookkeeping of both queues.
+#[pin_data]
+pub(crate) struct Queues {
+    /// Room on the Send Queue.
+    #[pin]
+    pub(crate) sq: Sq,
+    /// Contexts in the hands of the device.
+    posted: Atomic<i32>,
+    #[pin]
+    in_doubt: SpinLock<KVec<InDoubt>>,
+}
+
+impl Queues {
+    /// Empty queues; the Send Queue has `sq_depth` slots.
+    pub(crate) fn new(sq_depth: u32) -> impl PinInit<Self, Error> {
+        try_pin_init!(Self {
+            sq <- Sq::new(sq_depth),
+            posted: Atomic::new(0),
+            in_doubt <- {
+                let room = KVec::with_capacity(MAX_IN_DOUBT, GFP_KERNEL)?;
+                new_spinlock!(room, "svcrdma_rs::in_doubt")
+            },
+        }? Error)
+    }
+
+    pub(super) fn completed(&self, slots: u32) {
+        self.posted.fetch_sub(1, Relaxed);
+        if slots > 0 {
+            self.sq.give_back(slots);
+        }
+    }
+}
+
+/// A queue pair whose work has contexts of completion-queue context `C`.
+///
+/// # Invariants
+///
+/// `qp` is the queue pair of `id`, both valid; its completion queue's context is a `C`.
+pub(crate) struct Qp<C: QueueContext> {
+    qp: NonNull<ffi::ib_qp>,
+    id: NonNull<ffi::rdma_cm_id>,
+    lkey: LocalKey,
+    _context: PhantomData<fn(C)>,
+}
+
+// SAFETY: Posting is synchronized by the provider; destruction needs `&mut self`.
+unsafe impl<C: QueueContext> Send for Qp<C> {}
+// SAFETY: As above.
+unsafe impl<C: QueueContext> Sync for Qp<C> {}
+
+impl<C: QueueContext> Qp<C> {
+    /// Takes over the queue pair that was made for `id`.
+    ///
+    /// # Safety
+    ///
+    /// `id` has a queue pair made by `rdma_create_qp`, its completion queue has a `C` as context,
+    /// and both outlive the value. `lkey` is of its protection domain.
+    pub(crate) unsafe fn from_id(id: NonNull<ffi::rdma_cm_id>, lkey: LocalKey) -> Result<Self> {
+        // SAFETY: Valid by this function's contract.
+        let qp = NonNull::new(unsafe { (*id.as_ptr()).qp }).ok_or(EINVAL)?;
+        // INVARIANT: By this function's contract.
+        Ok(Self {
+            qp,
+            id,
+            lkey,
+            _context: PhantomData,
+        })
+    }
+
+    /// Posts a Receive.
+    ///
+    /// # Errors
+    ///
+    /// Gives the work back when the device refuses it or its buffer is empty.
+    pub(crate) fn post_recv<T>(&self, queues: &Queues, work: Work<T>) -> Result<(), Work<T>>
+    where
+        T: RecvWork + Completion<Context = C>,
+    {
+        let Some(addr) = work.buffer().addr() else {
+            return Err(work);
+        };
+        let mut sge = ffi::ib_sge {
+            addr: addr.raw(),
+            // CAST: The size of a page.
+            length: PAGE_SIZE as u32,
+            lkey: self.lkey.raw(),
+        };
+        let posted = work.into_posted(0);
+        // SAFETY: All zeros is a valid value of the C struct.
+        let mut wr: ffi::ib_recv_wr = unsafe { core::mem::zeroed() };
+        wr.__bindgen_anon_1.wr_cqe = posted.cqe();
+        wr.sg_list = &mut sge;
+        wr.num_sge = 1;
+        queues.posted.fetch_add(1, Relaxed);
+        // SAFETY: The queue pair is valid by the type invariant; the request and its element live
+        // until the call returns, the buffer is owned by the context now out of reach.
+        if unsafe { ffi::svcrs_post_recv(self.qp.as_ptr(), &wr) } != 0 {
+            queues.posted.fetch_sub(1, Relaxed);
+            // SAFETY: The one request that names the context was not accepted.
+            return Err(unsafe { posted.reclaim() });
+        }
+        Ok(())
+    }
+
+    /// Posts a chain, in one call.
+    ///
+    /// # Errors
+    ///
+    /// See [`PostError`]. Either way the connection is of no use any more.
+    pub(crate) fn post_send<T>(
+        &self,
+        queues: &Queues,
+        work: Work<T>,
+        credit: SqCredit<'_>,
+    ) -> Result<(), PostError<T>>
+    where
+        T: SendWork + Completion<Context = C>,
+    {
+        let mut posted = work.into_posted(credit.slots());
+        let cqe = posted.cqe();
+        let mut sge = ffi::ib_sge {
+            addr: 0,
+            length: 0,
+            lkey: self.lkey.raw(),
+        };
+        // SAFETY: All zeros is a valid value of the C struct.
+        let mut last: ffi::ib_send_wr = unsafe { core::mem::zeroed() };
+        last.__bindgen_anon_1.wr_cqe = cqe;
+        last.sg_list = &mut sge;
+        last.num_sge = 1;
+        last.opcode = ffi::ib_wr_opcode_IB_WR_SEND;
+        last.send_flags = ffi::ib_send_flags_IB_SEND_SIGNALED as i32;
+        let has_send = match posted.value_mut().tail() {
+            Tail::Send {
+                buffer,
+                len,
+                invalidate,
+            } => {
+                sge.addr = buffer.addr().raw();
+                sge.length = len;
+                if let Some(rkey) = invalidate {
+                    last.opcode = ffi::ib_wr_opcode_IB_WR_SEND_WITH_INV;
+                    last.ex.invalidate_rkey = rkey;
+                }
+                true
+            }
+            Tail::Rdma => false,
+        };
+        let tail: *mut ffi::ib_send_wr = if has_send {
+            &mut last
+        } else {
+            core::ptr::null_mut()
+        };
+        let first = match posted.value_mut().chain() {
+            Some(chain) => {
+                let first = chain.link(tail);
+                if !has_send {
+                    chain.signal_last(cqe);
+                }
+                first
+            }
+            None => tail,
+        };
+        if first.is_null() {
+            // SAFETY: Nothing was posted.
+            return Err(PostError::Rejected(EINVAL, unsafe { posted.reclaim() }));
+        }
+
+        // The completion may run before the call returns, so the slots are its own from here on.
+        queues.posted.fetch_add(1, Relaxed);
+        let slots = credit.into_slots();
+        let mut bad: *const ffi::ib_send_wr = core::ptr::null();
+        // SAFETY: The queue pair is valid by the type invariant; requests and elements live until
+        // the call returns, the memory they describe is owned by the context now out of reach.
+        let result = unsafe { ffi::svcrs_post_send(self.qp.as_ptr(), first, &mut bad) };
+        let Err(error) = to_result(result) else {
+            return Ok(());
+        };
+        queues.completed(slots);
+        if bad == first.cast_const() || bad.is_null() {
+            // SAFETY: The first request was refused, so the signaled one was not accepted.
+            return Err(PostError::Rejected(error, unsafe { posted.reclaim() }));
+        }
+        let mut in_doubt = queues.in_doubt.lock();
+        if let Err(lost) = in_doubt.push_within_capacity(posted.into_doubt()) {
+            // The device may still use it: leaked, because freeing it would be a guess.
+            core::mem::forget(lost);
+        }
+        Err(PostError::InDoubt(error))
+    }
+
+    /// Moves the queue pair to the error state and waits until everything posted has completed.
+    ///
+    /// Nobody posts any more: the caller holds the last reference.
+    ///
+    /// # Errors
+    ///
+    /// `EIO` when some context did not come back. Its memory, and whatever its handler would use,
+    /// must never be freed.
+    pub(crate) fn drain(&self, queues: &Queues, _context: &Sleepable) -> Result {
+        // SAFETY: Valid by the type invariant; the queue pair's queues were made with one slot
+        // more than is ever posted, for the drain marker.
+        unsafe { ffi::ib_drain_qp(self.qp.as_ptr()) };
+        if queues.posted.load(Relaxed) != 0 {
+            return Err(EIO);
+        }
+        loop {
+            // The lock is not held while freeing.
+            let Some(context) = queues.in_doubt.lock().pop() else {
+                return Ok(());
+            };
+            // SAFETY: The queue pair was just drained.
+            unsafe { context.free() };
+        }
+    }
+}
+
+impl<C: QueueContext> Drop for Qp<C> {
+    fn drop(&mut self) {
+        // SAFETY: `id` is valid by the type invariant and has this queue pair.
+        unsafe { ffi::rdma_destroy_qp(self.id.as_ptr()) };
+    }
+}

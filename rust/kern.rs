@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the `kernel` crate of 7.3 does not offer yet and any driver might want.
+//!
+//! Nothing here knows RDMA or RPC. Each file is one kernel concept; the day the `kernel` crate has
+//! it, the file goes.
+
+pub(crate) mod context;
+pub(crate) mod module_cell;
+pub(crate) mod net;
+pub(crate) mod page;
+pub(crate) mod place;
+pub(crate) mod ratelimit;
+pub(crate) mod ring;
+pub(crate) mod shrinker;
+pub(crate) mod sockaddr;
+pub(crate) mod work_queue;

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Server side of RPC-over-RDMA version 1 for `knfsd`.
+//!
+//! Layers, each importing only from those left of it: `ffi`, `kern`, `ib`, `cm`, and beside the
+//! last two `svc` and `rpc`; `proto` is pure; `transport` stands on all but `ffi`.
+
+#![crate_name = "svcrdma_rs"]
+
+mod cm;
+mod debugfs;
+mod ffi;
+mod ib;
+mod kern;
+mod proto;
+mod stats;
+mod svc;
+mod transport;
+
+use crate::{
+    ib::client::Client,
+    kern::{
+        module_cell::Installed,
+        shrinker::Shrinker, //
+    },
+    svc::class::{
+        Class,
+        Registration, //
+    },
+    transport::{
+        listener::Listener,
+        shared::{
+            PoolShrinker,
+            RdmaClient,
+            Shared, //
+        }, //
+    }, //
+};
+use kernel::prelude::*;
+
+/// The module's name, as other subsystems show it.
+pub(crate) const NAME: &CStr = c"svcrdma_rs";
+
+module! {
+    type: SvcRdma,
+    name: "svcrdma_rs",
+    authors: ["svcrdma_rs developers"],
+    description: "RPC-over-RDMA server transport for knfsd",
+    license: "GPL",
+    alias: ["svcrdma-rs"],
+    params: {
+        drop_in: u8 {
+            default: 0,
+            description: "1: register as \"rdma\" in place of the kernel's own transport; 0: as \"rdma-rs\" beside it",
+        },
+    },
+}
+
+/// The loaded module.
+#[pin_data]
+struct SvcRdma {
+    // Dropped in this order: first what lets new work in, last what work uses.
+    _class: Registration<Listener>,
+    #[pin]
+    _debugfs: debugfs::Files,
+    #[pin]
+    _client: Client<RdmaClient>,
+    _shrinker: Shrinker<PoolShrinker>,
+    _shared: Installed<Shared>,
+}
+
+impl kernel::InPlaceModule for SvcRdma {
+    fn init(module: &'static ThisModule) -> impl PinInit<Self, Error> {
+        let name = if module_parameters::drop_in.value() == 0 {
+            c"rdma-rs"
+        } else {
+            c"rdma"
+        };
+        try_pin_init!(Self {
+            _shared: Shared::install()?,
+            _shrinker: Shrinker::register()?,
+            _client <- Client::register(),
+            _debugfs <- debugfs::Files::new(),
+            _class: Class::register::<Listener>(module, name).inspect_err(|error| {
+                if *error == EEXIST {
+                    pr_err!(
+                        "a transport named {name:?} is loaded already (rpcrdma?): unload it, or load this module before it\n"
+                    );
+                }
+            })?,
+        })
+    }
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The server side of RPC-over-RDMA version 1 (RFC 8166): policy on top of the wrappers.
+//!
+//! A call's way: [`recv`] parses the message a Receive brought; with Read chunks [`read`] fetches
+//! them first; sunrpc works on it; [`reply`] plans the answer, writes chunks and sends.
+//! [`Documentation/architecture.md`](srctree/Documentation/architecture.md) has the picture.
+//!
+//! Locks, none held while another is taken: the inbox, the idle sends and the Send Queue of a
+//! connection; the pools of the depot; the accept queue of a listener.
+
+#![deny(unsafe_code)]
+
+pub(crate) mod call;
+pub(crate) mod connection;
+pub(crate) mod depot;
+pub(crate) mod geometry;
+pub(crate) mod inbox;
+pub(crate) mod listener;
+pub(crate) mod rdma_op;
+pub(crate) mod read;
+pub(crate) mod recv;
+pub(crate) mod reply;
+pub(crate) mod send;
+pub(crate) mod shared;

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Pools that make the steady state free of allocation.
+//!
+//! Pages circulate: a page that a Receive or an RDMA Read brought is exchanged for one of the
+//! thread's, which comes here and goes out again with the next Receive or RDMA Read. The pools are
+//! bounded and belong to the module; a shrinker gives pages back to the system.
+//!
+//! Locks: one per pool, none held while another is taken.
+
+use crate::{
+    ib::work::Work,
+    kern::{
+        context::Sleepable,
+        page::{
+            PrivatePage,
+            SharedPage, //
+        }, //
+    },
+    stats,
+    transport::{
+        call::CallContext,
+        rdma_op::RdmaOp,
+        read::ReadContext, //
+    }, //
+};
+use kernel::{
+    new_spinlock,
+    prelude::*,
+    sync::SpinLock, //
+};
+
+/// Pages pooled at most: 32 MiB.
+const MAX_PAGES: usize = 8192;
+/// Contexts of each kind pooled at most.
+const MAX_CONTEXTS: usize = 256;
+
+/// The pools.
+#[pin_data]
+pub(crate) struct Depot {
+    #[pin]
+    pages: SpinLock<KVVec<PrivatePage>>,
+    #[pin]
+    calls: SpinLock<KVec<KBox<CallContext>>>,
+    #[pin]
+    ops: SpinLock<KVec<KBox<RdmaOp>>>,
+    #[pin]
+    reads: SpinLock<KVec<Work<ReadContext>>>,
+}
+
+impl Depot {
+    /// Empty pools.
+    pub(crate) fn new() -> impl PinInit<Self, Error> {
+        try_pin_init!(Self {
+            pages <- {
+                let room = KVVec::with_capacity(MAX_PAGES, GFP_KERNEL)?;
+                new_spinlock!(room, "svcrdma_rs::depot_pages")
+            },
+            calls <- {
+                let room = KVec::with_capacity(MAX_CONTEXTS, GFP_KERNEL)?;
+                new_spinlock!(room, "svcrdma_rs::depot_calls")
+            },
+            ops <- {
+                let room = KVec::with_capacity(MAX_CONTEXTS, GFP_KERNEL)?;
+                new_spinlock!(room, "svcrdma_rs::depot_ops")
+            },
+            reads <- {
+                let room = KVec::with_capacity(MAX_CONTEXTS, GFP_KERNEL)?;
+                new_spinlock!(room, "svcrdma_rs::depot_reads")
+            },
+        }? Error)
+    }
+
+    /// A page.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn page(&self, context: &Sleepable) -> Result<PrivatePage> {
+        let pooled = self.pages.lock().pop();
+        match pooled {
+            Some(page) => {
+                stats::objects().pages_pooled.dec();
+                Ok(page)
+            }
+            None => {
+                stats::stats().pages_allocated.inc();
+                PrivatePage::alloc(context)
+            }
+        }
+    }
+
+    /// Brings `into` to `n` pages.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`; the pages that could be had are in `into`.
+    pub(crate) fn fill(
+        &self,
+        into: &mut KVec<PrivatePage>,
+        n: usize,
+        context: &Sleepable,
+    ) -> Result {
+        self.fill_pooled(into, n)?;
+        let missing = n.saturating_sub(into.len());
+        if missing > 0 {
+            // CAST: Bounded by the pages of a message.
+            stats::stats().pages_allocated.add(missing as i64);
+            PrivatePage::alloc_many(into, missing, context)?;
+        }
+        Ok(())
+    }
+
+    /// Brings `into` to `n` pages as far as the pool has them.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn fill_pooled(&self, into: &mut KVec<PrivatePage>, n: usize) -> Result {
+        into.reserve(n.saturating_sub(into.len()), GFP_KERNEL)?;
+        let before = into.len();
+        let mut pool = self.pages.lock();
+        while into.len() < n {
+            let Some(page) = pool.pop() else {
+                break;
+            };
+            if into.push_within_capacity(page).is_err() {
+                break;
+            }
+        }
+        drop(pool);
+        // CAST: Bounded by the pages of a message.
+        let taken = into.len().saturating_sub(before) as i64;
+        stats::objects().pages_pooled.sub(taken);
+        Ok(())
+    }
+
+    /// Puts a page into the pool, or frees it.
+    pub(crate) fn put_page(&self, page: PrivatePage) {
+        let refused = self.pages.lock().push_within_capacity(page);
+        if refused.is_ok() {
+            stats::objects().pages_pooled.inc();
+        }
+    }
+
+    /// Takes in a page that came back from somewhere, if it is nobody else's; else drops the
+    /// reference.
+    pub(crate) fn put_shared(&self, page: SharedPage) {
+        if let Ok(page) = page.try_into_private() {
+            self.put_page(page);
+        }
+    }
+
+    /// Empties a list of pages into the pool.
+    pub(crate) fn put_pages(&self, pages: &mut KVec<PrivatePage>) {
+        for page in pages.drain_all() {
+            self.put_page(page);
+        }
+    }
+
+    /// A call context.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn call(&self, _context: &Sleepable) -> Result<KBox<CallContext>> {
+        let pooled = self.calls.lock().pop();
+        match pooled {
+            Some(call) => Ok(call),
+            None => CallContext::new(),
+        }
+    }
+
+    /// Takes a call context back.
+    pub(crate) fn put_call(&self, mut call: KBox<CallContext>) {
+        if let Some(page) = call.reset() {
+            self.put_page(page);
+        }
+        let _ = self.calls.lock().push_within_capacity(call);
+    }
+
+    /// An RDMA operation without pages.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn op(&self, _context: &Sleepable) -> Result<KBox<RdmaOp>> {
+        let pooled = self.ops.lock().pop();
+        let op = match pooled {
+            Some(op) => op,
+            None => RdmaOp::new()?,
+        };
+        stats::objects().rdma_ops.inc();
+        Ok(op)
+    }
+
+    /// Takes an RDMA operation back: unmaps its memory and keeps or drops its pages.
+    pub(crate) fn put_op(&self, mut op: KBox<RdmaOp>) {
+        op.finish();
+        for page in op.shared_mut().drain_all() {
+            self.put_shared(page);
+        }
+        self.put_pages(op.private_mut());
+        stats::objects().rdma_ops.dec();
+        let _ = self.ops.lock().push_within_capacity(op);
+    }
+
+    /// A context for RDMA Reads.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn read(&self, _context: &Sleepable) -> Result<Work<ReadContext>> {
+        let pooled = self.reads.lock().pop();
+        match pooled {
+            Some(read) => Ok(read),
+            None => Work::new(ReadContext::new()),
+        }
+    }
+
+    /// Takes a context for RDMA Reads back, with all it holds.
+    pub(crate) fn put_read(&self, mut read: Work<ReadContext>) {
+        if let Some(parts) = read.take() {
+            self.put_op(parts.op);
+            self.put_page(parts.header);
+            self.put_call(parts.call);
+        }
+        let _ = self.reads.lock().push_within_capacity(read);
+    }
+
+    /// Pages in the pool.
+    pub(crate) fn pooled(&self) -> usize {
+        self.pages.lock().len()
+    }
+
+    /// Frees at most `n` pages of the pool; how many were.
+    pub(crate) fn shrink(&self, n: usize) -> usize {
+        for freed in 0..n {
+            let page = self.pages.lock().pop();
+            match page {
+                Some(page) => drop(page),
+                None => return freed,
+            }
+            stats::objects().pages_pooled.dec();
+        }
+        n
+    }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! How large a connection is.
+//!
+//! The numbers come from a memory budget. On a software device a Send Queue slot costs the
+//! provider 208 bytes and 16 per scatter/gather element, rounded up to a power of two: 255 slots of
+//! 32 elements are 256 KiB. With 132 pages for Receives an idle connection stays below 1 MiB, and
+//! 1 MiB of payload needs 8 work requests when the client's segments are page-aligned.
+
+use crate::{
+    cm::endpoint::Geometry,
+    ib::device::DeviceCaps,
+    kern::page::PAGE_SIZE, //
+};
+use kernel::prelude::*;
+
+/// Bytes a Receive or a Send can hold: one page, as the transport of the kernel has it.
+pub(crate) const INLINE_SIZE: u32 = 4096;
+
+/// Calls a client may have outstanding: the credits granted in each reply.
+pub(crate) const CREDITS: u32 = 128;
+
+/// Calls of this end that may be outstanding on the backchannel.
+pub(crate) const BACKCHANNEL_CREDITS: u32 = 2;
+
+/// Receives beyond what the credits of both directions need.
+const SPARE_RECEIVES: u32 = 2;
+
+/// Send Queue slots; the longest reply there can be, 253 RDMA Writes and a Send, fits exactly.
+const SEND_DEPTH: u32 = 254;
+
+/// Scatter/gather elements of a work request.
+const MAX_SGE: u32 = 32;
+
+/// Segments in the lists of one message: more than fit into a Receive.
+pub(crate) const MAX_SEGMENTS: u16 = 256;
+
+/// Calls of one connection that the transport keeps in memory at a time. A client that keeps to
+/// its credits has half as many outstanding; the rest is for calls that sunrpc deferred.
+pub(crate) const MAX_CALLS: u32 = 2 * CREDITS;
+
+const _: () = assert!(INLINE_SIZE as usize == PAGE_SIZE);
+
+/// The queues of a connection on a device with these limits.
+///
+/// # Errors
+///
+/// `EOPNOTSUPP` when the device is too small for any.
+pub(crate) fn of(caps: &DeviceCaps) -> Result<Geometry> {
+    // One work request of each queue, and its completion, is for draining.
+    let max_wr = caps.max_qp_wr.saturating_sub(1);
+    let recv_depth = CREDITS
+        .saturating_add(BACKCHANNEL_CREDITS)
+        .saturating_add(SPARE_RECEIVES);
+    let max_cqe = caps.max_cqe.saturating_sub(2).saturating_sub(recv_depth);
+    let send_depth = SEND_DEPTH.min(max_wr).min(max_cqe);
+    let max_sge = MAX_SGE.min(caps.max_send_sge).min(caps.max_sge_rd);
+    if recv_depth > max_wr || send_depth < 16 || max_sge == 0 {
+        return Err(EOPNOTSUPP);
+    }
+    Ok(Geometry {
+        recv_depth,
+        send_depth,
+        max_sge,
+    })
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Receives, and what a message that one brought is.
+//!
+//! Each posted Receive owns one page, mapped while it is posted. The page of a call is exchanged
+//! for one of the thread's; that one is posted with the next Receive.
+
+use crate::{
+    ib::{
+        client::DeviceGuard,
+        dma::RecvBuffer,
+        qp::RecvWork,
+        wc::Wc,
+        work::{
+            Completion,
+            Work, //
+        }, //
+    },
+    kern::{
+        context::Sleepable,
+        page::{
+            PrivatePage,
+            SharedPage, //
+        }, //
+    },
+    proto::{
+        self,
+        Answer,
+        Call,
+        Ingress, //
+    },
+    ratelimited,
+    stats,
+    svc::{
+        rqst::{
+            CallPages,
+            Received,
+            Rqst, //
+        },
+        xprt::Xprt, //
+    },
+    transport::{
+        call::CallContext,
+        connection::Connection,
+        geometry::INLINE_SIZE,
+        read,
+        send, //
+    }, //
+};
+use kernel::prelude::*;
+
+/// The context of a Receive.
+pub(crate) struct RecvContext {
+    buffer: RecvBuffer,
+}
+
+/// A message in the hands of the CPU.
+pub(crate) struct Message {
+    work: Work<RecvContext>,
+    len: usize,
+}
+
+impl RecvContext {
+    /// A context with an empty buffer.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn new(device: DeviceGuard) -> Result<Work<Self>> {
+        let work = Work::new(Self {
+            buffer: RecvBuffer::new(device),
+        })?;
+        stats::objects().receive_contexts.inc();
+        Ok(work)
+    }
+}
+
+impl Drop for RecvContext {
+    fn drop(&mut self) {
+        stats::objects().receive_contexts.dec();
+    }
+}
+
+impl RecvWork for RecvContext {
+    fn buffer(&self) -> &RecvBuffer {
+        &self.buffer
+    }
+}
+
+impl Completion for RecvContext {
+    type Context = Xprt<Connection>;
+
+    fn done(work: Work<Self>, wc: Wc<'_>, conn: &Xprt<Connection>) {
+        let len = match wc.ok() {
+            // An RDMA Write with immediate data completes a Receive too, and its length is not
+            // that of anything in the buffer.
+            Some(ok) if ok.is_recv() && ok.byte_len() <= INLINE_SIZE => ok.byte_len(),
+            Some(_) => {
+                stats::stats().receive_errors.inc();
+                conn.deferred_close();
+                return;
+            }
+            None => {
+                if !wc.is_flushed() {
+                    stats::stats().receive_errors.inc();
+                }
+                conn.deferred_close();
+                return;
+            }
+        };
+        stats::stats().receives.inc();
+        // CAST: `u32` to `usize` is lossless on 64-bit.
+        let message = Message {
+            work,
+            len: len as usize,
+        };
+        if conn.inbox().put_message(conn, message).is_err() {
+            conn.deferred_close();
+        }
+    }
+}
+
+/// Posts a Receive with `page`, or one from the pool.
+pub(crate) fn post(
+    conn: &Xprt<Connection>,
+    mut work: Work<RecvContext>,
+    page: Option<PrivatePage>,
+    context: &Sleepable,
+) -> Result {
+    let page = match page {
+        Some(page) => page,
+        None => conn.depot().page(context)?,
+    };
+    work.buffer.load(page)?;
+    conn.endpoint().post_recv(conn, work).map_err(|_| ENOTCONN)
+}
+
+/// As [`post`], for a connection that goes on: without the Receive it would be short of one for
+/// good, so a failure closes it.
+pub(crate) fn repost(
+    conn: &Xprt<Connection>,
+    work: Work<RecvContext>,
+    page: Option<SharedPage>,
+    context: &Sleepable,
+) {
+    let page = page.and_then(|page| page.try_into_private().ok());
+    if post(conn, work, page, context).is_err() {
+        conn.deferred_close();
+    }
+}
+
+/// Deals with a message.
+pub(crate) fn receive(
+    conn: &Xprt<Connection>,
+    rqst: &mut Rqst<Connection>,
+    message: Message,
+    context: &Sleepable,
+) -> Received {
+    let Message { mut work, len } = message;
+    let Some(page) = work.buffer.unload() else {
+        conn.deferred_close();
+        return Received::NOTHING;
+    };
+    let bytes = page.bytes().get(..len).unwrap_or(&[]);
+    let call = match proto::parse(bytes, conn.limits()) {
+        Ok(Ingress::Call(call)) => call,
+        Ok(Ingress::ReverseReply { fixed, payload }) => {
+            conn.backchannel_reply(&fixed, payload);
+            repost(conn, work, Some(page.into_shared()), context);
+            return Received::NOTHING;
+        }
+        Ok(Ingress::PeerError { .. }) => {
+            stats::stats().dropped.inc();
+            repost(conn, work, Some(page.into_shared()), context);
+            return Received::NOTHING;
+        }
+        Err(reject) => {
+            refuse(conn, reject.answer(), context);
+            repost(conn, work, Some(page.into_shared()), context);
+            return Received::NOTHING;
+        }
+    };
+    if call.has_read_chunks() {
+        let shape = call.shape();
+        let context_of_call = remember(conn, &call, context);
+        return read::start(conn, context_of_call, shape, page, len, work, context);
+    }
+    let head = call.header_len()..len;
+    let Ok(call) = remember(conn, &call, context) else {
+        conn.deferred_close();
+        return Received::NOTHING;
+    };
+    stats::stats().calls_inline.inc();
+    let mut displaced = None;
+    let received = rqst.install(CallPages::Inline { page, call: head }, call, |page| {
+        displaced = Some(page);
+    });
+    repost(conn, work, displaced, context);
+    received.unwrap_or_else(|(_, call)| {
+        conn.end_call(call);
+        conn.deferred_close();
+        Received::NOTHING
+    })
+}
+
+/// Makes the context of a call.
+fn remember(
+    conn: &Xprt<Connection>,
+    call: &Call<'_>,
+    context: &Sleepable,
+) -> Result<KBox<CallContext>> {
+    let page = if CallContext::needs_page(call) {
+        Some(conn.depot().page(context)?)
+    } else {
+        None
+    };
+    let mut remembered = conn.begin_call(context)?;
+    match remembered.remember(call, page) {
+        Ok(()) => Ok(remembered),
+        Err(error) => {
+            conn.end_call(remembered);
+            Err(error)
+        }
+    }
+}
+
+/// Gives a message that is no call the answer it deserves.
+pub(crate) fn refuse(conn: &Xprt<Connection>, answer: Answer, context: &Sleepable) {
+    let sent = match answer {
+        Answer::Silent => {
+            stats::stats().dropped.inc();
+            return;
+        }
+        Answer::ErrVers(fixed) => {
+            stats::stats().err_vers.inc();
+            send::raw(conn, &proto::encode_err_vers(&fixed, conn.grant()), context)
+        }
+        Answer::ErrChunk(fixed) => {
+            stats::stats().err_chunk.inc();
+            send::raw(
+                conn,
+                &proto::encode_err_chunk(&fixed, conn.grant()),
+                context,
+            )
+        }
+    };
+    if sent.is_err() {
+        // RFC 8166 section 4.5.4: who cannot tell the peer of an error ends the connection.
+        ratelimited!(pr_warn!(
+            "{}: cannot answer a malformed message\n",
+            conn.peer_name()
+        ));
+        conn.deferred_close();
+    }
+}
