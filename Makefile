@@ -6,12 +6,21 @@
 # Handed to the scripts; see there, or "make help".
 export KDIR KDEBS SVCRDMA_CACHE
 
+# Options and tests for the machines: make vm-test OPTIONS="--machines 1" TESTS=mount_data
+OPTIONS ?=
+TESTS ?=
+BUDGET ?= 60m
+
 .DEFAULT_GOAL := module
 
 ##@ Building
 .PHONY: module
 module: ## Build svcrdma_rs.ko for Debian's kernel (or for KDIR=)
 	@scripts/build-module
+
+.PHONY: debug-kernel
+debug-kernel: ## Build the kernel with all checkers (15 minutes, once)
+	@scripts/debug-kernel
 
 .PHONY: update-kernel
 update-kernel: ## Ask the archive for a newer kernel of the series at the next build
@@ -21,13 +30,56 @@ update-kernel: ## Ask the archive for a newer kernel of the series at the next b
 buildroot: ## A shell in the build root
 	@scripts/in-buildroot bash
 
+##@ Trying it
+.PHONY: vm
+vm: ## A shell in a server with the export served, beside a client
+	@scripts/vm shell $(OPTIONS)
+
+.PHONY: vm-client
+vm-client: ## A shell in the client of "make vm"
+	@scripts/vm shell --attach client
+
+.PHONY: vm-server
+vm-server: ## One more shell in the server of "make vm"
+	@scripts/vm shell --attach server
+
+##@ Testing
+.PHONY: test
+test: ## lint, host-test and the ci tier in machines; what CI runs
+	@scripts/test scripts/lint scripts/host-test "scripts/vm test --tier ci $(OPTIONS)"
+
+.PHONY: lint
+lint: ## Static checks: formatting, clippy, checkpatch, layers, unsafe code
+	@scripts/lint $(TESTS)
+
+.PHONY: host-test
+host-test: ## The tests that need no kernel
+	@scripts/host-test
+
+.PHONY: vm-test
+vm-test: ## The quick tier in two machines, or TESTS=, with OPTIONS=
+	@scripts/vm test $(OPTIONS) $(TESTS)
+
+.PHONY: test-debug
+test-debug: ## The quick tier on the debug kernel, over rxe and over siw
+	@scripts/test "RESULTS=build/vm/debug-rxe scripts/vm test --kernel debug --driver rxe $(OPTIONS)" \
+		"RESULTS=build/vm/debug-siw scripts/vm test --kernel debug --driver siw $(OPTIONS)"
+
+.PHONY: test-full
+test-full: ## The full tier, BUDGET=60m of it at a time: goes on where it was
+	@scripts/test-full --budget $(BUDGET)
+
+.PHONY: test-full-report
+test-full-report: ## What of the full tier has passed with this module
+	@scripts/test-full --report
+
 ##@ Cleaning
 .PHONY: clean
 clean: ## Remove build products from the checkout
 	rm -rf build
 
 .PHONY: distclean
-distclean: clean ## ... and the cache with build root, kernels and VM images
+distclean: clean ## ... and the cache with build root, kernels and images
 	@scripts/cache remove all
 
 ##@ Help

@@ -30,6 +30,9 @@ need_mmdebstrap() {
 		mmdebstrap debian-archive-keyring >/dev/null || die "cannot install mmdebstrap"
 }
 
+# package_list FILE: its packages, separated by commas.
+package_list() { sed 's/#.*//; /^\s*$/d' "$1" | paste -sd,; }
+
 # bootstrap DIR PACKAGES [MMDEBSTRAP_OPTION...]: a trixie tree in DIR.
 bootstrap() {
 	local dir=$1 packages=$2 mirror log=$1.log

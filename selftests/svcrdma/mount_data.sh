@@ -20,6 +20,7 @@ write_files() {
 	done
 }
 
+# shellcheck disable=SC2086
 sums() { (cd "$1" && sha256sum $sizes); }
 
 same_on_server() {
