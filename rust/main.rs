@@ -13,6 +13,7 @@ mod ffi;
 mod ib;
 mod kern;
 mod proto;
+mod rpc;
 mod stats;
 mod svc;
 mod transport;
@@ -28,6 +29,7 @@ use crate::{
         Registration, //
     },
     transport::{
+        connection::Connection,
         listener::Listener,
         shared::{
             PoolShrinker,
@@ -61,6 +63,7 @@ module! {
 struct SvcRdma {
     // Dropped in this order: first what lets new work in, last what work uses.
     _class: Registration<Listener>,
+    _backchannel: rpc::class::Registration<Connection>,
     #[pin]
     _debugfs: debugfs::Files,
     #[pin]
@@ -81,6 +84,10 @@ impl kernel::InPlaceModule for SvcRdma {
             _shrinker: Shrinker::register()?,
             _client <- Client::register(),
             _debugfs <- debugfs::Files::new(),
+            _backchannel: rpc::class::Class::register::<Connection>(
+                module,
+                c"rdma-rs backchannel",
+            )?,
             _class: Class::register::<Listener>(module, name).inspect_err(|error| {
                 if *error == EEXIST {
                     pr_err!(

@@ -11,6 +11,7 @@
 
 #![deny(unsafe_code)]
 
+pub(crate) mod backchannel;
 pub(crate) mod call;
 pub(crate) mod connection;
 pub(crate) mod depot;

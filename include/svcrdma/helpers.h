@@ -31,17 +31,14 @@ struct svcrs_device_caps {
 	u32 max_qp_wr;
 	u32 max_cqe;
 	u32 max_send_sge;
-	u32 max_recv_sge;
 	u32 max_sge_rd;
 	u32 max_qp_init_rd_atom;
 	u32 max_seg_size;
-	int node;
 	bool mem_mgt_extensions;
 };
 
 void svcrs_device_caps(struct ib_device *dev, struct svcrs_device_caps *caps);
 const char *svcrs_device_name(const struct ib_device *dev);
-bool svcrs_device_iwarp(const struct ib_device *dev, u32 port);
 u32 svcrs_pd_local_dma_lkey(const struct ib_pd *pd);
 void *svcrs_cq_context(const struct ib_cq *cq);
 int svcrs_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
@@ -60,17 +57,13 @@ void svcrs_dma_sync_for_device(struct ib_device *dev, u64 addr, size_t len,
 /* rust/helpers/cm.c */
 
 struct ib_device *svcrs_cm_device(const struct rdma_cm_id *id);
-u32 svcrs_cm_port(const struct rdma_cm_id *id);
 const struct sockaddr *svcrs_cm_local_addr(const struct rdma_cm_id *id);
 const struct sockaddr *svcrs_cm_peer_addr(const struct rdma_cm_id *id);
 
 /* rust/helpers/mm.c */
 
 struct page *svcrs_alloc_page(void);
-unsigned long svcrs_alloc_pages_bulk(unsigned long n, struct page **pages);
-struct page *svcrs_alloc_page_noio(void);
 void *svcrs_kmalloc_noio(size_t len);
-void svcrs_get_page(struct page *page);
 void svcrs_put_page(struct page *page);
 void *svcrs_page_address(const struct page *page);
 struct page *svcrs_virt_to_page(const void *addr);
@@ -91,6 +84,9 @@ int svcrs_sockaddr_print(const struct sockaddr *sa, char *buf, size_t len);
 u32 svcrs_serv_maxpages(const struct svc_xprt *xprt);
 
 /* rust/helpers/rpc.c */
+
+struct rpc_timeout;
+extern const struct rpc_timeout svcrs_rpc_timeout;
 
 void svcrs_rpc_xprt_set_connected(struct rpc_xprt *xprt);
 int svcrs_rpc_format_addresses(struct rpc_xprt *xprt);

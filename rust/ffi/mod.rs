@@ -50,6 +50,7 @@ pub(crate) use kernel::bindings::{
     net,
     page,
     shrinker,
+    seq_file,
     shrinker_free,
     sockaddr,
     workqueue_struct,

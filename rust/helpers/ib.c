@@ -11,11 +11,9 @@ void svcrs_device_caps(struct ib_device *dev, struct svcrs_device_caps *caps)
 	caps->max_qp_wr = attr->max_qp_wr;
 	caps->max_cqe = attr->max_cqe;
 	caps->max_send_sge = attr->max_send_sge;
-	caps->max_recv_sge = attr->max_recv_sge;
 	caps->max_sge_rd = attr->max_sge_rd;
 	caps->max_qp_init_rd_atom = attr->max_qp_init_rd_atom;
 	caps->max_seg_size = ib_dma_max_seg_size(dev);
-	caps->node = ibdev_to_node(dev);
 	caps->mem_mgt_extensions =
 		attr->device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS;
 }
@@ -23,11 +21,6 @@ void svcrs_device_caps(struct ib_device *dev, struct svcrs_device_caps *caps)
 const char *svcrs_device_name(const struct ib_device *dev)
 {
 	return dev_name(&dev->dev);
-}
-
-bool svcrs_device_iwarp(const struct ib_device *dev, u32 port)
-{
-	return rdma_protocol_iwarp(dev, port);
 }
 
 u32 svcrs_pd_local_dma_lkey(const struct ib_pd *pd)

@@ -13,24 +13,9 @@ struct page *svcrs_alloc_page(void)
 	return alloc_page(GFP_KERNEL | __GFP_NOWARN);
 }
 
-unsigned long svcrs_alloc_pages_bulk(unsigned long n, struct page **pages)
-{
-	return alloc_pages_bulk(GFP_KERNEL | __GFP_NOWARN, n, pages);
-}
-
-struct page *svcrs_alloc_page_noio(void)
-{
-	return alloc_page(GFP_NOIO | __GFP_NOWARN);
-}
-
 void *svcrs_kmalloc_noio(size_t len)
 {
 	return kmalloc(len, GFP_NOIO | __GFP_NOWARN);
-}
-
-void svcrs_get_page(struct page *page)
-{
-	get_page(page);
 }
 
 void svcrs_put_page(struct page *page)

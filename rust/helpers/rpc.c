@@ -8,6 +8,12 @@
 #include <linux/sunrpc/xprt.h>
 #include <svcrdma/helpers.h>
 
+/* A callback that is not answered in a minute never will be. */
+const struct rpc_timeout svcrs_rpc_timeout = {
+	.to_initval = 60 * HZ,
+	.to_maxval = 60 * HZ,
+};
+
 void svcrs_rpc_xprt_set_connected(struct rpc_xprt *xprt)
 {
 	xprt_set_bound(xprt);

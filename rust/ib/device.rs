@@ -72,10 +72,4 @@ impl Device {
             mem_mgt_extensions: raw.mem_mgt_extensions,
         }
     }
-
-    /// Whether the port speaks iWARP, where the sink of an RDMA Read must be registered memory.
-    pub(crate) fn is_iwarp(&self, port: u32) -> bool {
-        // SAFETY: The device is registered.
-        unsafe { ffi::svcrs_device_iwarp(self.as_ptr(), port) }
-    }
 }

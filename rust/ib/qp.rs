@@ -35,7 +35,6 @@ use core::{
     ptr::NonNull, //
 };
 use kernel::{
-    error::to_result,
     new_spinlock,
     prelude::*,
     sync::{
@@ -82,10 +81,10 @@ pub(crate) trait SendWork: Completion {
 /// Why a chain was not posted.
 pub(crate) enum PostError<T: Completion> {
     /// The device took nothing; the context comes back.
-    Rejected(Error, Work<T>),
+    Rejected(Work<T>),
     /// The device took a part that does not include the signaled request. The context is kept
     /// until the queue pair is drained.
-    InDoubt(Error),
+    InDoubt,
 }
 
 /// The bookkeeping of both queues.
@@ -253,7 +252,7 @@ impl<C: QueueContext> Qp<C> {
         };
         if first.is_null() {
             // SAFETY: Nothing was posted.
-            return Err(PostError::Rejected(EINVAL, unsafe { posted.reclaim() }));
+            return Err(PostError::Rejected(unsafe { posted.reclaim() }));
         }
 
         // The completion may run before the call returns, so the slots are its own from here on.
@@ -263,20 +262,20 @@ impl<C: QueueContext> Qp<C> {
         // SAFETY: The queue pair is valid by the type invariant; requests and elements live until
         // the call returns, the memory they describe is owned by the context now out of reach.
         let result = unsafe { ffi::svcrs_post_send(self.qp.as_ptr(), first, &mut bad) };
-        let Err(error) = to_result(result) else {
+        if result == 0 {
             return Ok(());
-        };
+        }
         queues.completed(slots);
         if bad == first.cast_const() || bad.is_null() {
             // SAFETY: The first request was refused, so the signaled one was not accepted.
-            return Err(PostError::Rejected(error, unsafe { posted.reclaim() }));
+            return Err(PostError::Rejected(unsafe { posted.reclaim() }));
         }
         let mut in_doubt = queues.in_doubt.lock();
         if let Err(lost) = in_doubt.push_within_capacity(posted.into_doubt()) {
             // The device may still use it: leaked, because freeing it would be a guess.
             core::mem::forget(lost);
         }
-        Err(PostError::InDoubt(error))
+        Err(PostError::InDoubt)
     }
 
     /// Moves the queue pair to the error state and waits until everything posted has completed.

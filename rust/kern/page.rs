@@ -22,11 +22,6 @@ use kernel::prelude::*;
 /// Bytes in a page.
 pub(crate) const PAGE_SIZE: usize = kernel::page::PAGE_SIZE;
 
-/// Pages that hold `bytes` bytes.
-pub(crate) const fn pages_for(bytes: usize) -> usize {
-    bytes.div_ceil(PAGE_SIZE)
-}
-
 /// One reference on a page.
 ///
 /// # Invariants
@@ -108,16 +103,6 @@ impl PrivatePage {
     pub(crate) fn alloc(_context: &Sleepable) -> Result<Self> {
         // SAFETY: No preconditions but a context that may sleep, which the token shows.
         Self::from_alloc(unsafe { ffi::svcrs_alloc_page() })
-    }
-
-    /// Allocates a page without entering the file systems or block devices being written back.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM`.
-    pub(crate) fn alloc_noio(_context: &Sleepable) -> Result<Self> {
-        // SAFETY: As in `alloc`.
-        Self::from_alloc(unsafe { ffi::svcrs_alloc_page_noio() })
     }
 
     fn from_alloc(page: *mut ffi::page) -> Result<Self> {

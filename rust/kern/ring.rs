@@ -36,11 +36,6 @@ impl<T> Ring<T> {
         })
     }
 
-    /// Items in the ring.
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
-
     /// Whether there is nothing to pop.
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0

@@ -158,6 +158,26 @@ impl<T: Transport> Xprt<T> {
         unsafe { &*xprt.cast() }
     }
 
+    /// Borrows the transport of a C object of which only the class is promised.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` when it is not an `Xprt<T>`.
+    ///
+    /// # Safety
+    ///
+    /// `xprt` is a `svc_xprt` that stays for all of `'a`.
+    pub(crate) unsafe fn downcast<'a>(xprt: *mut ffi::svc_xprt) -> Result<&'a Self> {
+        let xprt = NonNull::new(xprt).ok_or(EINVAL)?.as_ptr();
+        // SAFETY: Valid by this function's contract; the members do not change once it is shared.
+        let (class, ops) = unsafe { ((*xprt).xpt_class, (*xprt).xpt_ops) };
+        if class != T::class().as_ptr() || !core::ptr::eq(ops, T::OPS) {
+            return Err(EINVAL);
+        }
+        // SAFETY: Only `new` makes transports with this table.
+        Ok(unsafe { Self::from_raw(xprt) })
+    }
+
     /// The C object.
     pub(crate) fn as_ptr(&self) -> *mut ffi::svc_xprt {
         self.xprt.get()

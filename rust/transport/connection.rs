@@ -31,7 +31,6 @@ use crate::{
     proto::{
         self,
         CmPrivate,
-        Fixed,
         Limits, //
     },
     stats::{
@@ -355,12 +354,6 @@ impl Xprt<Connection> {
             }
         }
         Name(self)
-    }
-
-    /// A reply to a call of this end.
-    pub(crate) fn backchannel_reply(&self, fixed: &Fixed, payload: &[u8]) {
-        let _ = (fixed, payload);
-        stats::stats().dropped.inc();
     }
 }
 

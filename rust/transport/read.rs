@@ -213,11 +213,11 @@ fn post(conn: &Xprt<Connection>, mut parts: Parts, context: &Sleepable) -> Resul
     read.0 = Some(parts);
     match conn.endpoint().post_send(conn, read, credit) {
         Ok(()) => Ok(()),
-        Err(PostError::Rejected(_, read)) => {
+        Err(PostError::Rejected(read)) => {
             discard(conn, read);
             Err(Refusal::Broken)
         }
-        Err(PostError::InDoubt(_)) => Err(Refusal::Broken),
+        Err(PostError::InDoubt) => Err(Refusal::Broken),
     }
 }
 

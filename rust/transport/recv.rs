@@ -40,6 +40,7 @@ use crate::{
         xprt::Xprt, //
     },
     transport::{
+        backchannel,
         call::CallContext,
         connection::Connection,
         geometry::INLINE_SIZE,
@@ -165,7 +166,7 @@ pub(crate) fn receive(
     let call = match proto::parse(bytes, conn.limits()) {
         Ok(Ingress::Call(call)) => call,
         Ok(Ingress::ReverseReply { fixed, payload }) => {
-            conn.backchannel_reply(&fixed, payload);
+            backchannel::receive(conn, &fixed, payload);
             repost(conn, work, Some(page.into_shared()), context);
             return Received::NOTHING;
         }

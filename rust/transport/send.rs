@@ -155,7 +155,7 @@ fn post_reserved(
     match conn.endpoint().post_send(conn, work, credit) {
         Ok(()) => Ok(()),
         Err(error) => {
-            if let PostError::Rejected(_, work) = error {
+            if let PostError::Rejected(work) = error {
                 conn.put_send(work);
             }
             conn.deferred_close();
