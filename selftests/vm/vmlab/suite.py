@@ -8,7 +8,6 @@ failure, or Skip). Both declare themselves in comment lines of their head; see
 selftests/svcrdma/lib.sh.
 """
 
-import hashlib
 import importlib.util
 import os
 import re
@@ -54,10 +53,6 @@ class Test:
         self.transport = declared.get("Transport")
         self.driver = declared.get("Driver")
         self.limit = int(declared.get("Limit", DEFAULT_LIMIT))
-
-    def key(self):
-        """Names this version of the test."""
-        return hashlib.sha256(self.content.encode()).hexdigest()[:12]
 
     def why_not(self, lab):
         """Why it does not run in this laboratory, or None."""
