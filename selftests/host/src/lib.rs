@@ -15,6 +15,7 @@
 mod kernel_source {
     pub(crate) mod proto;
 }
+#[cfg_attr(not(test), allow(unused_imports, reason = "as above"))]
 use kernel_source::proto;
 
 #[cfg(test)]
@@ -23,6 +24,8 @@ mod check_call;
 mod check_reply;
 #[cfg(test)]
 mod frame;
+#[cfg(test)]
+mod fuzz_targets;
 #[cfg(test)]
 mod naive;
 #[cfg(test)]

@@ -6,6 +6,7 @@ mod catalogue;
 mod catalogue_reads;
 mod catalogue_writes;
 mod cm_private;
+mod corpus;
 mod coverage;
 mod exhaustive;
 mod frames;
