@@ -40,6 +40,7 @@ mod sink;
 mod wire;
 mod writes;
 
+#[allow(unused_imports, reason = "the tests on the host name more of them")]
 pub(crate) use self::{
     assembly::{
         Assembly,

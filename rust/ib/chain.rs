@@ -166,7 +166,7 @@ impl Chain {
     /// Makes the last request the signaled one, completed by `cqe`.
     pub(super) fn signal_last(&mut self, cqe: *mut ffi::ib_cqe) {
         if let Some(last) = self.wrs.last_mut() {
-            last.wr.send_flags = ffi::ib_send_flags_IB_SEND_SIGNALED as i32;
+            last.wr.send_flags = ffi::ib_send_flags_IB_SEND_SIGNALED;
             last.wr.__bindgen_anon_1.wr_cqe = cqe;
         }
     }

@@ -3,8 +3,10 @@
 //! An RDMA device and its limits.
 
 use crate::ffi;
-use core::ffi::CStr;
-use kernel::types::Opaque;
+use kernel::{
+    prelude::*,
+    types::Opaque, //
+};
 
 /// A `struct ib_device`, only ever seen by reference.
 #[repr(transparent)]
@@ -53,7 +55,7 @@ impl Device {
         // SAFETY: A registered device has a name.
         let name = unsafe { ffi::svcrs_device_name(self.as_ptr()) };
         // SAFETY: The name is a C string that lives as long as the device.
-        let name = unsafe { CStr::from_ptr(name.cast()) };
+        let name = unsafe { CStr::from_char_ptr(name) };
         name.to_str().unwrap_or("?")
     }
 

@@ -218,7 +218,7 @@ impl<C: QueueContext> Qp<C> {
         last.sg_list = &mut sge;
         last.num_sge = 1;
         last.opcode = ffi::ib_wr_opcode_IB_WR_SEND;
-        last.send_flags = ffi::ib_send_flags_IB_SEND_SIGNALED as i32;
+        last.send_flags = ffi::ib_send_flags_IB_SEND_SIGNALED;
         let has_send = match posted.value_mut().tail() {
             Tail::Send {
                 buffer,
@@ -270,11 +270,12 @@ impl<C: QueueContext> Qp<C> {
             // SAFETY: The first request was refused, so the signaled one was not accepted.
             return Err(PostError::Rejected(unsafe { posted.reclaim() }));
         }
-        let mut in_doubt = queues.in_doubt.lock();
-        if let Err(lost) = in_doubt.push_within_capacity(posted.into_doubt()) {
-            // The device may still use it: leaked, because freeing it would be a guess.
-            core::mem::forget(lost);
-        }
+        // Beyond the room there is the context leaks: the device may still use it, and freeing it
+        // would be a guess.
+        let _ = queues
+            .in_doubt
+            .lock()
+            .push_within_capacity(posted.into_doubt());
         Err(PostError::InDoubt)
     }
 

@@ -148,9 +148,11 @@ impl<T: Completion> Posted<T> {
     /// Drops the memory of a context whose work request will never complete, once the queue pair
     /// is drained.
     pub(super) fn into_doubt(self) -> InDoubt {
+        /// # Safety
+        ///
+        /// `ptr` is that of a leaked box of `Inner<T>` which no device uses any more.
         unsafe fn free<T: Completion>(ptr: NonNull<ffi::ib_cqe>) {
-            // SAFETY: By the contract of `InDoubt::free` the pointer is that of a leaked box which
-            // no device uses any more.
+            // SAFETY: By this function's contract.
             drop(unsafe { KBox::from_raw(ptr.as_ptr().cast::<Inner<T>>()) });
         }
         InDoubt {

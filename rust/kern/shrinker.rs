@@ -26,10 +26,16 @@ pub(crate) trait Shrink: 'static {
     fn scan(n: usize) -> usize;
 }
 
+/// # Safety
+///
+/// None; memory reclaim calls it.
 unsafe extern "C" fn count<T: Shrink>() -> c_ulong {
     T::count()
 }
 
+/// # Safety
+///
+/// None; memory reclaim calls it.
 unsafe extern "C" fn scan<T: Shrink>(n: c_ulong) -> c_ulong {
     T::scan(n)
 }

@@ -139,6 +139,7 @@ impl<'a> ReplyLists<'a> {
     }
 
     /// Number of Write chunks.
+    #[allow(dead_code, reason = "the tests on the host use it")]
     pub(crate) fn write_chunk_count(&self) -> usize {
         self.write_chunks
     }

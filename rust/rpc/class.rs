@@ -14,8 +14,12 @@ use crate::{
 use core::marker::PhantomData;
 use kernel::{
     error::to_result,
-    ffi::c_int,
+    ffi::{
+        c_char,
+        c_int, //
+    },
     prelude::*,
+    str::as_char_ptr_in_const_context,
     sync::atomic::{
         Acquire,
         Atomic,
@@ -58,7 +62,7 @@ pub(crate) struct Class {
 }
 
 #[repr(transparent)]
-struct Netid(*const u8);
+struct Netid(*const c_char);
 
 // SAFETY: A pointer to a constant.
 unsafe impl Sync for Netid {}
@@ -75,7 +79,7 @@ impl Class {
     pub(crate) const fn new() -> Self {
         Self {
             class: Opaque::zeroed(),
-            netid: [Netid(c"".as_ptr().cast())],
+            netid: [Netid(as_char_ptr_in_const_context(c""))],
             in_use: Atomic::new(false),
             owner: Atomic::new(core::ptr::null_mut()),
         }
@@ -112,8 +116,7 @@ impl Class {
         // SAFETY: `in_use` was clear, so sunrpc does not know the object and nobody else uses it.
         let class_mut = unsafe { &mut *class };
         for (to, from) in class_mut.name.iter_mut().zip(name.to_bytes_with_nul()) {
-            // CAST: A byte of a C string.
-            *to = *from as _;
+            *to = *from;
         }
         class_mut.ident = B::IDENT;
         class_mut.setup = Some(xprt::setup::<B>);

@@ -13,7 +13,8 @@ use crate::{
 use core::ptr::NonNull;
 use kernel::{
     bindings,
-    ffi::c_int, //
+    ffi::c_int,
+    prelude::*, //
 };
 
 /// `xprt->queue_lock`, held.
@@ -34,19 +35,25 @@ impl QueueGuard {
         Self(xprt)
     }
 
-    /// Completes the request `xid` with `payload`; whether there was one that could take it.
-    fn complete(&self, xid: [u8; 4], payload: &[u8]) -> bool {
+    /// Completes the request `xid` with `payload`, or with an error if the peer refused it;
+    /// whether there was one that could take it.
+    fn complete(&self, xid: [u8; 4], payload: Option<&[u8]>) -> bool {
         let xprt = self.0.as_ptr();
         // SAFETY: The lock is held by the type invariant.
         let rqst = unsafe { ffi::xprt_lookup_rqst(xprt, u32::from_ne_bytes(xid)) };
         if rqst.is_null() {
             return false;
         }
+        // SAFETY: A request that is found stays until the lock is released.
+        let rqst = unsafe { &mut *rqst };
+        let Some(payload) = payload else {
+            // SAFETY: The lock is held, and the task belongs to the request.
+            unsafe { ffi::xprt_complete_rqst(rqst.rq_task, EIO.to_errno()) };
+            return true;
+        };
         let Ok(len) = c_int::try_from(payload.len()) else {
             return false;
         };
-        // SAFETY: A request that is found stays until the lock is released.
-        let rqst = unsafe { &mut *rqst };
         let [head] = &rqst.rq_rcv_buf.head;
         if head.iov_len < payload.len() {
             return false;
@@ -80,14 +87,15 @@ impl Drop for QueueGuard {
     }
 }
 
-/// Matches a reply of the peer to a call that waits for it; whether there was one.
+/// Matches an answer of the peer to a call that waits for it; whether there was one. `payload` is
+/// the reply, or `None` for an `RDMA_ERROR`.
 ///
 /// `credits` is the peer's grant, of which at most [`Backchannel::SLOTS`] are used.
 pub(crate) fn complete<B: Backchannel>(
     conn: &Xprt<B>,
     xid: [u8; 4],
     credits: u32,
-    payload: &[u8],
+    payload: Option<&[u8]>,
 ) -> bool {
     // SAFETY: The connection is valid. The member is set once and dropped with the connection.
     let xprt = unsafe { core::ptr::read_volatile(&raw const (*conn.as_ptr()).xpt_bc_xprt) };

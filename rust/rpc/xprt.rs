@@ -89,9 +89,7 @@ unsafe fn try_setup<B: Backchannel>(args: &ffi::xprt_create) -> Result<*mut ffi:
         return Err(EEXIST);
     }
     // SAFETY: The namespace is valid.
-    let xprt = unsafe {
-        ffi::xprt_alloc(args.net, size_of::<ffi::rpc_xprt>(), B::SLOTS, B::SLOTS)
-    };
+    let xprt = unsafe { ffi::xprt_alloc(args.net, size_of::<ffi::rpc_xprt>(), B::SLOTS, B::SLOTS) };
     if xprt.is_null() {
         return Err(ENOMEM);
     }
@@ -166,7 +164,10 @@ unsafe extern "C" fn buf_alloc_op(task: *mut ffi::rpc_task) -> c_int {
         return ENOMEM.to_errno();
     }
     rqst.rq_buffer = buffer;
-    rqst.rq_rbuffer = buffer.cast::<u8>().wrapping_add(rqst.rq_callsize).cast::<c_void>();
+    rqst.rq_rbuffer = buffer
+        .cast::<u8>()
+        .wrapping_add(rqst.rq_callsize)
+        .cast::<c_void>();
     0
 }
 

@@ -144,6 +144,9 @@ unsafe extern "C" fn result_payload_op<C: Connection>(
 ) -> c_int {
     // SAFETY: The request belongs to the calling thread.
     let rqst = unsafe { Rqst::<C>::from_raw(rqst) };
+    if rqst.is_wrapped() {
+        return 0;
+    }
     let Some(call) = rqst.call() else {
         return 0;
     };

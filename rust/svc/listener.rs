@@ -162,6 +162,10 @@ unsafe extern "C" fn create_op<L: Listener>(
 ) -> *mut ffi::svc_xprt {
     let create = || -> Result<*mut ffi::svc_xprt> {
         let serv = Serv(NonNull::new(serv).ok_or(EINVAL)?);
+        // SAFETY: As below.
+        if unsafe { SockAddr::from_raw(addr) }.is_err() {
+            pr_warn!("only IPv4 and IPv6 addresses can be listened on\n");
+        }
         // SAFETY: The caller's arguments stay valid during the call, which may sleep.
         let (net, addr, context) = unsafe {
             (

@@ -105,6 +105,17 @@ impl<C: Connection> Rqst<C> {
         unsafe { (*self.as_ptr()).rq_xprt }
     }
 
+    /// Whether the reply's body is wrapped by RPCSEC_GSS, so that no part of it may be moved apart
+    /// (RFC 8166 section 8.2.2.3).
+    pub(crate) fn is_wrapped(&self) -> bool {
+        // SAFETY: The request is valid.
+        let flavor = unsafe { (*self.as_ptr()).rq_cred.cr_flavor };
+        matches!(
+            flavor,
+            ffi::rpc_auth_flavors_RPC_AUTH_GSS_KRB5I | ffi::rpc_auth_flavors_RPC_AUTH_GSS_KRB5P
+        )
+    }
+
     /// The transport's memory of the call being answered.
     pub(crate) fn call(&mut self) -> Option<&mut C::Call> {
         // SAFETY: By the type invariant; the borrow of the request makes it exclusive.
@@ -289,8 +300,9 @@ impl<C: Connection> Rqst<C> {
         self.reply_slots().len()
     }
 
-    /// Moves the reply's pages to `into`, which has room for them. Pages from `spare` take their
-    /// places if all were the thread's own and there are enough; else sunrpc allocates new ones.
+    /// Moves the reply's pages to `into`, which has room for them; whether all were the thread's
+    /// own. If so, and there are enough, pages from `spare` take their places; else sunrpc
+    /// allocates new ones.
     ///
     /// # Errors
     ///
@@ -299,34 +311,34 @@ impl<C: Connection> Rqst<C> {
         &mut self,
         into: &mut KVec<SharedPage>,
         spare: &mut KVec<PrivatePage>,
-    ) -> Result {
+    ) -> Result<bool> {
         let slots = self.reply_slots();
         let room = into.capacity().saturating_sub(into.len());
         if room < slots.len() {
             return Err(ENOSPC);
         }
-        let mut replace = spare.len() >= slots.len();
+        let mut own = true;
         for slot in slots.iter_mut() {
             let Some(page) = NonNull::new(core::mem::replace(slot, null_mut())) else {
-                replace = false;
+                own = false;
                 continue;
             };
             // SAFETY: The array owned one reference on the page, which it no longer has.
             let page = unsafe { SharedPage::from_raw(page) };
-            replace = replace && page.is_private();
+            own = own && page.is_private();
             into.push_within_capacity(page).map_err(|_| ENOSPC)?;
         }
-        if !replace {
-            return Ok(());
+        if !own || spare.len() < slots.len() {
+            return Ok(own);
         }
         for slot in slots.iter_mut() {
             let Some(page) = spare.pop() else {
-                return Ok(());
+                return Ok(own);
             };
             *slot = page.into_shared().into_raw().as_ptr();
         }
         // SAFETY: The request belongs to the thread, and all entries are set again.
         unsafe { (*self.as_ptr()).rq_next_page = (*self.as_ptr()).rq_respages };
-        Ok(())
+        Ok(own)
     }
 }

@@ -100,21 +100,21 @@ impl<T: Transport> Deref for Xprt<T> {
 }
 
 impl<T: Transport> Xprt<T> {
-    /// Makes a transport. `make` is told where it will be and gives the initializer of its data;
+    /// Makes a transport. `data` is told where it will be and gives the initializer of its data;
     /// the C part is initialized last, so a failure before leaves nothing for sunrpc to undo.
     ///
     /// # Errors
     ///
-    /// `ENOMEM`, and whatever `make` and its initializer return.
-    pub(crate) fn new<I: PinInit<T, Error>>(
+    /// `ENOMEM`, and whatever `data` and its initializer return.
+    pub(crate) fn make<I: PinInit<T, Error>>(
         net: &Net,
         serv: NonNull<ffi::svc_serv>,
-        make: impl FnOnce(Place<Self>) -> Result<I>,
+        data: impl FnOnce(Place<Self>) -> Result<I>,
     ) -> Result<XprtRef<T>> {
         let mut memory = KBox::<Self>::new_uninit(GFP_KERNEL)?;
         let this: *mut Self = memory.as_mut_ptr();
         // SAFETY: A box does not move, and the place is given to the initializer of its data.
-        let init = make(unsafe { Place::new(this) })?;
+        let init = data(unsafe { Place::new(this) })?;
         // SAFETY: The slot is valid for writes, aligned, and pinned with the box.
         unsafe { init.__init(&raw mut (*this).data) }?;
         // SAFETY: As above; initializing a work item cannot fail.
@@ -174,7 +174,7 @@ impl<T: Transport> Xprt<T> {
         if class != T::class().as_ptr() || !core::ptr::eq(ops, T::OPS) {
             return Err(EINVAL);
         }
-        // SAFETY: Only `new` makes transports with this table.
+        // SAFETY: Only `make` makes transports with this table.
         Ok(unsafe { Self::from_raw(xprt) })
     }
 
@@ -280,7 +280,7 @@ impl<T: Transport> Xprt<T> {
     ///
     /// Called by sunrpc once, when the last reference to the transport is gone.
     pub(super) unsafe extern "C" fn free_op(xprt: *mut ffi::svc_xprt) {
-        // SAFETY: `new` leaked the box into the reference that was just dropped.
+        // SAFETY: `make` leaked the box into the reference that was just dropped.
         let this = unsafe { KBox::from_raw(xprt.cast::<Self>()) };
         match T::queue() {
             Some(queue) => queue.enqueue(KBox::into_pin(this)),

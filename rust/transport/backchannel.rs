@@ -70,8 +70,9 @@ impl Backchannel for Connection {
     }
 }
 
-/// Hands a reply of the client to the call that waits for it, or drops it.
-pub(crate) fn receive(conn: &Xprt<Connection>, fixed: &Fixed, payload: &[u8]) {
+/// Hands an answer of the client to the call that waits for it, or drops it. `None` is an
+/// `RDMA_ERROR`: the call fails at once.
+pub(crate) fn receive(conn: &Xprt<Connection>, fixed: &Fixed, payload: Option<&[u8]>) {
     let Xid(xid) = fixed.xid;
     if reply::complete(conn, xid, fixed.credits, payload) {
         stats::stats().backchannel_replies.inc();

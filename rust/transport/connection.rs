@@ -176,7 +176,7 @@ impl Connection {
             max_segments: geometry::MAX_SEGMENTS,
             max_call_bytes: u32::try_from(pages.saturating_mul(PAGE_SIZE))?,
         };
-        let xprt = Xprt::new(net, serv.as_ptr(), |place: Place<Xprt<Self>>| {
+        let xprt = Xprt::make(net, serv.as_ptr(), |place: Place<Xprt<Self>>| {
             let endpoint = Endpoint::new(id, device, place, geometry, context)?;
             let messages = usize::try_from(geometry.recv_depth)?;
             let reads = usize::try_from(geometry::MAX_CALLS)?;

@@ -197,9 +197,14 @@ impl Depot {
     /// Takes an RDMA operation back: unmaps its memory and keeps or drops its pages.
     pub(crate) fn put_op(&self, mut op: KBox<RdmaOp>) {
         op.finish();
-        for page in op.shared_mut().drain_all() {
-            self.put_shared(page);
+        // Where page-cache pages were among them the thread has lost pages of its own to nfsd, and
+        // keeping the rest would only fill the pool.
+        if op.keeps_shared() {
+            for page in op.shared_mut().drain_all() {
+                self.put_shared(page);
+            }
         }
+        op.shared_mut().clear();
         self.put_pages(op.private_mut());
         stats::objects().rdma_ops.dec();
         let _ = self.ops.lock().push_within_capacity(op);

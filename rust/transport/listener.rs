@@ -131,7 +131,7 @@ impl svc::listener::Listener for Listener {
         addr: SockAddr<'_>,
         context: &Sleepable,
     ) -> Result<ListenerRef<Self>> {
-        let xprt = Xprt::new(net, serv.as_ptr(), |place| {
+        let xprt = Xprt::make(net, serv.as_ptr(), |place| {
             let ring = Ring::new(MAX_WAITING)?;
             Ok(try_pin_init!(Self {
                 place,

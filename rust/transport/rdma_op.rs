@@ -55,6 +55,7 @@ pub(crate) struct RdmaOp {
     chain: Chain,
     private: KVec<PrivatePage>,
     shared: KVec<SharedPage>,
+    keep_shared: bool,
 }
 
 impl RdmaOp {
@@ -70,6 +71,7 @@ impl RdmaOp {
                 chain: Chain::new(),
                 private: KVec::new(),
                 shared: KVec::new(),
+                keep_shared: false,
             },
             GFP_KERNEL,
         )?)
@@ -208,6 +210,17 @@ impl RdmaOp {
     /// [`RdmaOp::finish`], except to read into them.
     pub(crate) fn private_mut(&mut self) -> &mut KVec<PrivatePage> {
         &mut self.private
+    }
+
+    /// Whether [`RdmaOp::shared_mut`] were all pages of a thread, so that the pool may have them
+    /// in exchange for those it gave.
+    pub(crate) fn set_keep_shared(&mut self, keep: bool) {
+        self.keep_shared = keep;
+    }
+
+    /// See [`RdmaOp::set_keep_shared`].
+    pub(crate) fn keeps_shared(&self) -> bool {
+        self.keep_shared
     }
 
     /// Pages kept for the operation that others may use too.

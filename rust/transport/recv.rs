@@ -166,16 +166,21 @@ pub(crate) fn receive(
     let call = match proto::parse(bytes, conn.limits()) {
         Ok(Ingress::Call(call)) => call,
         Ok(Ingress::ReverseReply { fixed, payload }) => {
-            backchannel::receive(conn, &fixed, payload);
+            backchannel::receive(conn, &fixed, Some(payload));
             repost(conn, work, Some(page.into_shared()), context);
             return Received::NOTHING;
         }
-        Ok(Ingress::PeerError { .. }) => {
-            stats::stats().dropped.inc();
+        Ok(Ingress::PeerError { fixed }) => {
+            backchannel::receive(conn, &fixed, None);
             repost(conn, work, Some(page.into_shared()), context);
             return Received::NOTHING;
         }
         Err(reject) => {
+            ratelimited!(pr_info!(
+                "{}: malformed message: {:?}\n",
+                conn.peer_name(),
+                reject.reason()
+            ));
             refuse(conn, reject.answer(), context);
             repost(conn, work, Some(page.into_shared()), context);
             return Received::NOTHING;

@@ -135,7 +135,8 @@ fn build(
         let taken = rqst.take_reply_pages(op.shared_mut(), &mut spare);
         conn.depot().put_pages(&mut spare);
         *op.private_mut() = spare;
-        taken
+        op.set_keep_shared(taken?);
+        Ok(())
     });
     match kept {
         Ok(()) => {
@@ -167,6 +168,9 @@ fn write_message(
         let room = message.get_mut(len..end).ok_or(EMSGSIZE)?;
         reply.copy(range.off as usize, room)?;
         len = end;
+    }
+    if len != plan.wire_len() {
+        return Err(EMSGSIZE);
     }
     Ok(len)
 }
