@@ -31,6 +31,10 @@ buildroot: ## A shell in the build root
 	@scripts/in-buildroot bash
 
 ##@ Trying it
+.PHONY: demo
+demo: ## The main job, shown: a Linux client copies a real tree over this transport
+	@scripts/vm demo
+
 .PHONY: vm
 vm: ## A shell in a server with the export served, beside a client
 	@scripts/vm shell $(OPTIONS)

@@ -28,10 +28,11 @@ class Lab:
     module     our svcrdma_rs.ko, installed on the server; None: nothing of ours
     transport  name of the listener's transport: "rdma-rs", or "rdma"
     tests      folder with installed selftests, /host/tests in the guests
+    data       image for the client, read-only: its third disk, /dev/vdc
     """
 
     def __init__(self, directory, *, machines=2, kernel="stock", driver="rxe", module=None, transport="rdma-rs",
-                 tests=None, filesystem="ext4", memory="2G", cmdline=""):
+                 tests=None, filesystem="ext4", memory="2G", cmdline="", data=None):
         self.directory = os.path.realpath(directory)
         self.kernel = images.Kernel(kernel)
         self.driver = driver
@@ -40,6 +41,7 @@ class Lab:
         self.filesystem = filesystem
         self.memory = memory
         self.cmdline = cmdline
+        self.data = data
         self.two = machines == 2
         self.shares = {"tests": tests} if tests else {}
         self.allow = klog.load_allow()
@@ -95,8 +97,9 @@ class Lab:
         images.make_modules(f"{self.work}/modules-client", self.kernel)
         self.server = machine.Machine("server", self.work, disks=disks, network=f"listen:{wire}",
                                       mac="52:54:00:00:00:01", **common)
-        self.client = machine.Machine("client", self.work, disks=[disks[0], f"ro:{self.work}/modules-client"],
-                                      network=f"connect:{wire}", mac="52:54:00:00:00:02", **common)
+        disks = [disks[0], f"ro:{self.work}/modules-client"] + ([f"ro:{self.data}"] if self.data else [])
+        self.client = machine.Machine("client", self.work, disks=disks, network=f"connect:{wire}",
+                                      mac="52:54:00:00:00:02", **common)
 
     def boot(self):
         """Boot all machines and set up network, RDMA and the server."""
