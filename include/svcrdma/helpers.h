@@ -88,7 +88,6 @@ u32 svcrs_serv_maxpages(const struct svc_xprt *xprt);
 struct rpc_timeout;
 extern const struct rpc_timeout svcrs_rpc_timeout;
 
-void svcrs_rpc_xprt_set_connected(struct rpc_xprt *xprt);
 int svcrs_rpc_format_addresses(struct rpc_xprt *xprt);
 void svcrs_rpc_free_addresses(struct rpc_xprt *xprt);
 

@@ -14,12 +14,6 @@ const struct rpc_timeout svcrs_rpc_timeout = {
 	.to_maxval = 60 * HZ,
 };
 
-void svcrs_rpc_xprt_set_connected(struct rpc_xprt *xprt)
-{
-	xprt_set_bound(xprt);
-	xprt_set_connected(xprt);
-}
-
 int svcrs_rpc_format_addresses(struct rpc_xprt *xprt)
 {
 	const struct sockaddr *sa = (const struct sockaddr *)&xprt->addr;

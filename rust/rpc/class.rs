@@ -121,8 +121,9 @@ impl Class {
         class_mut.ident = B::IDENT;
         class_mut.setup = Some(xprt::setup::<B>);
         class_mut.owner = module.as_ptr();
-        // SAFETY: As above; sunrpc expects an empty list head.
-        unsafe { kernel::bindings::INIT_LIST_HEAD(&raw mut (*class).list) };
+        // An empty list, as sunrpc expects.
+        class_mut.list.next = &raw mut class_mut.list;
+        class_mut.list.prev = &raw mut class_mut.list;
         // SAFETY: The class is filled in and static.
         if let Err(error) = to_result(unsafe { ffi::xprt_register_transport(class) }) {
             this.in_use.store(false, Release);

@@ -16,7 +16,13 @@ use crate::{
         xprt::Xprt, //
     }, //
 };
-use core::ptr::null_mut;
+use core::{
+    mem::ManuallyDrop,
+    ptr::{
+        null_mut,
+        NonNull, //
+    }, //
+};
 use kernel::{
     bindings,
     error::to_result,
@@ -50,7 +56,7 @@ impl<B: Backchannel> Ops<B> {
         wait_for_reply_request: Some(ffi::xprt_wait_for_reply_request_def),
         timer: None,
         release_request: Some(ffi::xprt_release_rqst_cong),
-        close: Some(close_op),
+        close: Some(ffi::xprt_disconnect_done),
         destroy: Some(destroy_op::<B>),
         set_connect_timeout: None,
         print_stats: Some(print_stats_op),
@@ -63,6 +69,72 @@ impl<B: Backchannel> Ops<B> {
         bc_free_rqst: None,
         bc_destroy: None,
     };
+}
+
+/// A transport that sunrpc does not know yet. Dropped, it is undone.
+///
+/// # Invariants
+///
+/// The transport is valid and nobody else knows it.
+struct NewXprt(NonNull<ffi::rpc_xprt>);
+
+impl NewXprt {
+    fn alloc<B: Backchannel>(net: *mut ffi::net) -> Result<Self> {
+        // SAFETY: The caller of `setup` keeps the namespace.
+        let xprt = unsafe { ffi::xprt_alloc(net, size_of::<ffi::rpc_xprt>(), B::SLOTS, B::SLOTS) };
+        // INVARIANT: Just allocated.
+        Ok(Self(NonNull::new(xprt).ok_or(ENOMEM)?))
+    }
+
+    fn get_mut(&mut self) -> &mut ffi::rpc_xprt {
+        // SAFETY: Valid and not shared by the type invariant.
+        unsafe { self.0.as_mut() }
+    }
+
+    /// Sets the peer's address and what is shown of it.
+    ///
+    /// # Safety
+    ///
+    /// `len` bytes at `addr` are valid.
+    unsafe fn set_address(&mut self, addr: *const ffi::sockaddr, len: usize) -> Result {
+        let xprt = self.get_mut();
+        if len > size_of_val(&xprt.addr) {
+            return Err(EBADF);
+        }
+        // SAFETY: By this function's contract, and as just checked.
+        unsafe {
+            core::ptr::copy_nonoverlapping(addr.cast::<u8>(), (&raw mut xprt.addr).cast(), len)
+        };
+        xprt.addrlen = len;
+        // SAFETY: The transport is valid and has its address.
+        to_result(unsafe { ffi::svcrs_rpc_format_addresses(xprt) })
+    }
+
+    /// Makes it the backchannel of `conn`: two references come into being, the caller's and the
+    /// connection's.
+    fn attach<B: Backchannel>(mut self, conn: &Xprt<B>) -> *mut ffi::rpc_xprt {
+        self.get_mut().bc_xprt = conn.as_ptr();
+        self.get_mut().state = (1 << ffi::XPRT_BOUND) | (1 << ffi::XPRT_CONNECTED);
+        let xprt = ManuallyDrop::new(self).0.as_ptr();
+        stats::objects().backchannels.inc();
+        // The transport's own reference on the module, until `destroy_op`.
+        // SAFETY: sunrpc holds one during `setup`, so the module is alive.
+        unsafe { bindings::__module_get(B::backchannel_class().owner()) };
+        // SAFETY: The transport is valid.
+        unsafe { ffi::xprt_get(xprt) };
+        // SAFETY: The connection is valid, and `setup` found the member empty.
+        unsafe { (*conn.as_ptr()).xpt_bc_xprt = xprt };
+        xprt
+    }
+}
+
+impl Drop for NewXprt {
+    fn drop(&mut self) {
+        // SAFETY: Valid by the type invariant; the strings are null or allocated.
+        unsafe { ffi::svcrs_rpc_free_addresses(self.0.as_ptr()) };
+        // SAFETY: As above, and nobody else knows the transport.
+        unsafe { ffi::xprt_free(self.0.as_ptr()) };
+    }
 }
 
 /// Makes the backchannel transport of a connection.
@@ -88,56 +160,19 @@ unsafe fn try_setup<B: Backchannel>(args: &ffi::xprt_create) -> Result<*mut ffi:
     if !unsafe { (*conn.as_ptr()).xpt_bc_xprt }.is_null() {
         return Err(EEXIST);
     }
-    // SAFETY: The namespace is valid.
-    let xprt = unsafe { ffi::xprt_alloc(args.net, size_of::<ffi::rpc_xprt>(), B::SLOTS, B::SLOTS) };
-    if xprt.is_null() {
-        return Err(ENOMEM);
-    }
-    // SAFETY: Just allocated, and nobody else knows it.
-    let new = unsafe { &mut *xprt };
-    if args.addrlen > size_of_val(&new.addr) {
-        // SAFETY: As above.
-        unsafe { ffi::xprt_free(xprt) };
-        return Err(EBADF);
-    }
-    new.ops = Ops::<B>::TABLE;
-    new.timeout = &raw const ffi::svcrs_rpc_timeout;
-    new.xprt_class = B::backchannel_class().as_ptr();
-    new.prot = B::IDENT;
-    new.max_payload = B::MAX_PAYLOAD;
-    new.bind_timeout = 0;
-    new.reestablish_timeout = 0;
-    new.idle_timeout = 0;
-    // SAFETY: The address is as long as said and fits, as checked above.
-    unsafe {
-        core::ptr::copy_nonoverlapping(
-            args.dstaddr.cast::<u8>(),
-            (&raw mut new.addr).cast::<u8>(),
-            args.addrlen,
-        )
-    };
-    new.addrlen = args.addrlen;
-    // SAFETY: The transport is valid and has its address.
-    if let Err(error) = to_result(unsafe { ffi::svcrs_rpc_format_addresses(xprt) }) {
-        // SAFETY: Nobody else knows the transport; what strings there are go with it.
-        unsafe { ffi::svcrs_rpc_free_addresses(xprt) };
-        // SAFETY: As above.
-        unsafe { ffi::xprt_free(xprt) };
-        return Err(error);
-    }
-    // SAFETY: The transport is valid.
-    unsafe { ffi::svcrs_rpc_xprt_set_connected(xprt) };
-    // The transport's own reference, until `destroy_op`.
-    // SAFETY: sunrpc holds a reference on the module during the call.
-    unsafe { bindings::__module_get(B::backchannel_class().owner()) };
-    stats::objects().backchannels.inc();
-    new.bc_xprt = conn.as_ptr();
-    // The connection's reference.
-    // SAFETY: The transport is valid.
-    unsafe { ffi::xprt_get(xprt) };
-    // SAFETY: The connection is valid, and the member was found empty above.
-    unsafe { (*conn.as_ptr()).xpt_bc_xprt = xprt };
-    Ok(xprt)
+    let mut new = NewXprt::alloc::<B>(args.net)?;
+    let xprt = new.get_mut();
+    xprt.ops = Ops::<B>::TABLE;
+    xprt.timeout = &raw const ffi::svcrs_rpc_timeout;
+    xprt.xprt_class = B::backchannel_class().as_ptr();
+    xprt.prot = B::IDENT;
+    xprt.max_payload = B::MAX_PAYLOAD;
+    xprt.bind_timeout = 0;
+    xprt.reestablish_timeout = 0;
+    xprt.idle_timeout = 0;
+    // SAFETY: By this function's contract.
+    unsafe { new.set_address(args.dstaddr, args.addrlen) }?;
+    Ok(new.attach(conn))
 }
 
 /// # Safety
@@ -195,51 +230,42 @@ unsafe extern "C" fn send_request_op<B: Backchannel>(rqst: *mut ffi::rpc_rqst) -
 ///
 /// As [`send_request_op`].
 unsafe fn send_request<B: Backchannel>(rqst: *mut ffi::rpc_rqst) -> Result {
-    // SAFETY: The request and its transport are valid by this function's contract.
-    let (xprt, xid) = unsafe { ((*rqst).rq_xprt, (*rqst).rq_xid) };
-    // SAFETY: The module's head comment says why the connection is still there.
-    let conn = unsafe { Xprt::<B>::downcast((*xprt).bc_xprt) }?;
+    // SAFETY: Valid by this function's contract, and nobody else changes a request that is being
+    // sent for the first time or again: its transport's write lock is held.
+    let rqst = unsafe { &mut *rqst };
+    // SAFETY: The request's transport is valid. The module's head comment says why the connection
+    // is still there.
+    let conn = unsafe { Xprt::<B>::downcast((*rqst.rq_xprt).bc_xprt) }?;
     if conn.is_dead() {
         return Err(ENOTCONN);
     }
     // SAFETY: As above; the transport's write lock is held.
-    if !unsafe { ffi::xprt_request_get_cong(xprt, rqst) } {
+    if !unsafe { ffi::xprt_request_get_cong(rqst.rq_xprt, rqst) } {
         return Err(EBADSLT);
     }
-    // SAFETY: As above.
-    let call = unsafe { XdrBuf::from_raw(&raw const (*rqst).rq_snd_buf) };
-    // SAFETY: Reads the clock; the request is ours to change during the call.
-    unsafe { (*rqst).rq_xtime = ffi::ktime_get() };
-    B::send_call(conn, xid.to_ne_bytes(), call).inspect_err(|error| {
+    // SAFETY: Reads the clock.
+    rqst.rq_xtime = unsafe { ffi::ktime_get() };
+    // SAFETY: The call's memory belongs to the request.
+    let call = unsafe { XdrBuf::from_raw(&raw const rqst.rq_snd_buf) };
+    B::send_call(conn, rqst.rq_xid.to_ne_bytes(), call).inspect_err(|error| {
         if *error == ENOTCONN {
             conn.deferred_close();
         }
     })?;
-    // SAFETY: As above.
-    unsafe {
-        // CAST: `u32` to `usize` is lossless on 64-bit.
-        let sent = (*rqst).rq_snd_buf.len as usize;
-        (*rqst).rq_xmit_bytes_sent = (*rqst).rq_xmit_bytes_sent.wrapping_add(sent);
-    }
+    // CAST: `u32` to `usize` is lossless on 64-bit.
+    let sent = rqst.rq_snd_buf.len as usize;
+    rqst.rq_xmit_bytes_sent = rqst.rq_xmit_bytes_sent.wrapping_add(sent);
     Ok(())
-}
-
-/// # Safety
-///
-/// Called by sunrpc when the connection closes.
-unsafe extern "C" fn close_op(xprt: *mut ffi::rpc_xprt) {
-    // SAFETY: The transport is valid during the call.
-    unsafe { ffi::xprt_disconnect_done(xprt) };
 }
 
 /// # Safety
 ///
 /// Called by sunrpc once, when the last reference is gone.
 unsafe extern "C" fn destroy_op<B: Backchannel>(xprt: *mut ffi::rpc_xprt) {
-    // SAFETY: The strings were made by `setup`.
-    unsafe { ffi::svcrs_rpc_free_addresses(xprt) };
-    // SAFETY: Nobody refers to the transport any more.
-    unsafe { ffi::xprt_free(xprt) };
+    if let Some(xprt) = NonNull::new(xprt) {
+        // INVARIANT: Nobody refers to the transport any more.
+        drop(NewXprt(xprt));
+    }
     stats::objects().backchannels.dec();
     // SAFETY: The reference that `setup` took.
     unsafe { bindings::module_put(B::backchannel_class().owner()) };

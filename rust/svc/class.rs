@@ -70,19 +70,16 @@ impl Class {
         }
         this.owner.store(module.as_ptr(), Relaxed);
         let class = this.as_ptr();
-        // SAFETY: `in_use` was clear, so sunrpc does not know the object and nobody else writes.
-        unsafe {
-            class.write(ffi::svc_xprt_class {
-                xcl_name: name.as_char_ptr(),
-                xcl_owner: module.as_ptr(),
-                xcl_ops: L::OPS,
-                xcl_list: pin_init::zeroed(),
-                xcl_max_payload: L::MAX_PAYLOAD,
-                xcl_ident: L::IDENT,
-            })
-        };
-        // SAFETY: As above; sunrpc expects an empty list head.
-        unsafe { kernel::bindings::INIT_LIST_HEAD(&raw mut (*class).xcl_list) };
+        // SAFETY: `in_use` was clear, so sunrpc does not know the object and nobody else uses it.
+        let class_mut = unsafe { &mut *class };
+        class_mut.xcl_name = name.as_char_ptr();
+        class_mut.xcl_owner = module.as_ptr();
+        class_mut.xcl_ops = L::OPS;
+        class_mut.xcl_max_payload = L::MAX_PAYLOAD;
+        class_mut.xcl_ident = L::IDENT;
+        // An empty list, as sunrpc expects.
+        class_mut.xcl_list.next = &raw mut class_mut.xcl_list;
+        class_mut.xcl_list.prev = &raw mut class_mut.xcl_list;
         // SAFETY: The class is filled in and static.
         if let Err(error) = to_result(unsafe { ffi::svc_reg_xprt_class(class) }) {
             this.in_use.store(false, Release);
