@@ -31,21 +31,17 @@ mod encode;
 mod fixed;
 mod parse;
 mod payloads;
-mod plan;
+pub(crate) mod plan;
 mod read_chunks;
-mod reject;
+pub(crate) mod reject;
 mod reply_lists;
 mod segment;
 mod sink;
 mod wire;
-mod writes;
+pub(crate) mod writes;
 
-#[allow(unused_imports, reason = "the tests on the host name more of them")]
 pub(crate) use self::{
-    assembly::{
-        Assembly,
-        Piece, //
-    },
+    assembly::Piece,
     call::{
         Call,
         CallShape,
@@ -59,8 +55,7 @@ pub(crate) use self::{
     encode::{
         encode_err_chunk,
         encode_err_vers,
-        encode_reverse_call,
-        NoSpace, //
+        encode_reverse_call, //
     },
     fixed::{
         Fixed,
@@ -74,22 +69,11 @@ pub(crate) use self::{
     payloads::Payloads,
     plan::{
         plan_reply,
-        Range,
-        ReplyError,
         ReplyForm,
         ReplyPlan, //
     },
-    reject::{
-        Answer,
-        Reason,
-        Reject, //
-    },
-    reply_lists::{
-        ReplyLists,
-        WriteChunk, //
-    },
-    sink::ReadDemand,
-    writes::WriteOp, //
+    reject::Answer,
+    reply_lists::ReplyLists, //
 };
 
 /// The only protocol version spoken (RFC 8166 section 4.2.2).

@@ -138,12 +138,6 @@ impl<'a> ReplyLists<'a> {
         self.wire
     }
 
-    /// Number of Write chunks.
-    #[allow(dead_code, reason = "the tests on the host use it")]
-    pub(crate) fn write_chunk_count(&self) -> usize {
-        self.write_chunks
-    }
-
     /// The Write chunks, in the order results are assigned to them.
     pub(super) fn write_chunks(&self) -> WriteChunks<'a> {
         WriteChunks(Reader::new(self.wire))

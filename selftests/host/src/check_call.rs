@@ -12,6 +12,7 @@ use crate::{
     },
     proto::{
         parse,
+        reject::Reject,
         Answer,
         Call,
         Fixed,
@@ -19,7 +20,6 @@ use crate::{
         Layout,
         Limits,
         Piece,
-        Reject,
         ReplyLists,
         Xid, //
     },
@@ -113,7 +113,6 @@ fn check_reply_lists(call: &Call<'_>, naive: &naive::Call) {
 
     let lists = ReplyLists::from_wire(wire).unwrap();
     let capacity = |chunk: &[crate::frame::Seg]| chunk.iter().map(|seg| u64::from(seg.1)).sum();
-    assert_eq!(lists.write_chunk_count(), naive.writes.len());
     assert_eq!(
         lists.reply_chunk().map(|chunk| chunk.capacity()),
         naive.reply.as_deref().map(capacity)

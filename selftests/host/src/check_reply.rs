@@ -13,9 +13,9 @@ use crate::{
         Reply, //
     },
     proto::{
+        plan::ReplyError,
         plan_reply,
         Payloads,
-        ReplyError,
         ReplyForm,
         ReplyLists,
         ReplyPlan,
@@ -40,6 +40,13 @@ pub(crate) struct ReplyCase {
 pub(crate) struct Outcome {
     pub(crate) pushes: Vec<Result<(), ReplyError>>,
     pub(crate) plan: Result<ReplyPlan, ReplyError>,
+}
+
+/// Bytes of the Send.
+pub(crate) fn wire_len(plan: &ReplyPlan) -> usize {
+    let inline: usize = plan.inline_ranges().map(|range| range.len as usize).sum();
+    assert_eq!(plan.wire_len(), plan.header_len() + inline);
+    plan.wire_len()
 }
 
 /// Where one byte of the reply stream is written to: handle, address, offset in the stream.
@@ -162,8 +169,8 @@ impl ReplyCase {
         };
         assert_eq!(&inline, expected);
         assert_eq!(plan.header_len(), header_len);
-        assert_eq!(plan.wire_len(), header_len + expected.len());
-        assert!(plan.wire_len() <= inline_max);
+        assert_eq!(wire_len(plan), header_len + expected.len());
+        assert!(wire_len(plan) <= inline_max);
         assert!(plan.inline_ranges().count() <= self.writes.len() + 1);
 
         self.check_writes(lists, bound, &reduced, plan);

@@ -19,11 +19,11 @@ mod rpc_layer;
 use crate::{
     check_call::check_call,
     proto::{
+        reject::Reason,
         Answer,
         Call,
         Ingress,
-        Limits,
-        Reason, //
+        Limits, //
     },
 };
 

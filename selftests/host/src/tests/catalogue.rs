@@ -17,8 +17,8 @@ use crate::{
         X, //
     },
     proto::{
-        Limits,
-        Reason, //
+        reject::Reason,
+        Limits, //
     },
 };
 

@@ -19,11 +19,11 @@ use crate::{
         X, //
     },
     proto::{
+        reject::Reason,
         Answer,
         Layout,
         Limits,
-        Piece,
-        Reason, //
+        Piece, //
     },
 };
 

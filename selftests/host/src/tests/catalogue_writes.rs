@@ -10,7 +10,10 @@ use super::{
     LIMITS, //
 };
 use crate::{
-    check_reply::ReplyCase,
+    check_reply::{
+        wire_len,
+        ReplyCase, //
+    },
     frame::{
         null_call,
         words,
@@ -20,9 +23,9 @@ use crate::{
         X, //
     },
     proto::{
+        plan::ReplyError,
+        reject::Reason,
         Limits,
-        Reason,
-        ReplyError,
         ReplyForm,
         ReplyLists, //
     },
@@ -146,7 +149,7 @@ fn e_write_chunks() {
     // M089: the chunk is used up, the item is inline.
     let case = read_reply(&[&[]], 100);
     assert_eq!(case.check().pushes, [Ok(())]);
-    assert_eq!(case.check().plan.unwrap().wire_len(), 36 + 228);
+    assert_eq!(wire_len(&case.check().plan.unwrap()), 36 + 228);
     // M095.
     let case = read_reply(&[&[16; 250]], 4000);
     assert_eq!(
@@ -290,7 +293,7 @@ fn e_thresholds() {
     large.reply = None;
     assert_eq!(large.check().plan.err(), Some(ReplyError::NoReplyChunk));
     large.xdr_len -= 1;
-    assert_eq!(large.check().plan.unwrap().wire_len(), 4096);
+    assert_eq!(wire_len(&large.check().plan.unwrap()), 4096);
     // R5.
     large.inline_max = 1024;
     assert_eq!(large.check().plan.err(), Some(ReplyError::NoReplyChunk));

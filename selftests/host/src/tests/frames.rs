@@ -15,13 +15,13 @@ use crate::{
         encode_reverse_call,
         parse,
         plan_reply,
+        writes::WriteOp,
         Answer,
         Layout,
         Payloads,
         Piece,
         ReplyForm,
         ReplyLists,
-        WriteOp,
         Xid, //
     },
 };
@@ -173,7 +173,7 @@ fn i_reply_chunk() {
     let lists = ReplyLists::from_wire(call(&msg).reply_lists_wire()).unwrap();
     let plan = plan_reply(&lists, &Payloads::default(), 5000, 4096).unwrap();
     assert_eq!(plan.form(), ReplyForm::ReplyChunk);
-    assert_eq!(plan.wire_len(), plan.header_len());
+    assert_eq!(plan.inline_ranges().count(), 0);
     assert!(plan.writes(&lists).eq([
         WriteOp {
             handle: 0x3456,

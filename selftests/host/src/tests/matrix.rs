@@ -9,7 +9,10 @@ use super::{
     Is, //
 };
 use crate::{
-    check_reply::ReplyCase,
+    check_reply::{
+        wire_len,
+        ReplyCase, //
+    },
     frame::{
         rpc_call,
         Frame,
@@ -68,7 +71,7 @@ fn reply(
     let outcome = case.check();
     assert!(outcome.pushes.iter().all(|pushed| pushed.is_ok()));
     let plan = outcome.plan.unwrap();
-    (plan.form(), plan.wire_len())
+    (plan.form(), wire_len(&plan))
 }
 
 #[test]

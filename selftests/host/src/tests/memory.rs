@@ -8,7 +8,10 @@ use super::property::{
     CASES, //
 };
 use crate::{
-    check_reply::ReplyCase,
+    check_reply::{
+        wire_len,
+        ReplyCase, //
+    },
     frame::Seg,
     naive::decode_reply,
     proto::{
@@ -94,7 +97,7 @@ fn run(mut case: ReplyCase) {
         let off = range.off as usize;
         send.extend(&xdr[off..off + range.len as usize]);
     }
-    assert_eq!(send.len(), plan.wire_len());
+    assert_eq!(send.len(), wire_len(&plan));
 
     // The requester: what is in the chunks, and what remains for the stream.
     let header = decode_reply(&send[..plan.header_len()]).unwrap();

@@ -9,7 +9,10 @@ use super::{
     Is, //
 };
 use crate::{
-    check_reply::ReplyCase,
+    check_reply::{
+        wire_len,
+        ReplyCase, //
+    },
     frame::{
         words,
         Frame,
@@ -58,6 +61,6 @@ fn k_error_replies() {
         };
         let plan = case.check().plan.unwrap();
         assert_eq!(plan.form(), ReplyForm::Inline);
-        assert_eq!(plan.wire_len(), plan.header_len() + xdr_len as usize);
+        assert_eq!(wire_len(&plan), plan.header_len() + xdr_len as usize);
     }
 }
