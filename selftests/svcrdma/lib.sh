@@ -52,14 +52,77 @@ server() {
 
 # mount_nfs VERSION [OPTIONS] [ADDRESS]: mount the export on $MNT over RDMA.
 mount_nfs() {
-	local version=$1 options=${2:-} address=${3:-$SERVER_ADDR} path=/
-	case $address in *:*) address=[$address] ;; esac
+	local version=$1 options=${2:-} address=${3:-$SERVER_ADDR} path=/ proto=rdma
+	case $address in *:*) address=[$address] proto=rdma6 ;; esac
 	[ "$version" != 3 ] || path=$EXPORT_DIR
 	mkdir -p "$MNT"
-	mount -t nfs -o "vers=$version,proto=rdma,port=$NFS_PORT${options:+,$options}" "$address:$path" "$MNT"
+	mount -t nfs -o "vers=$version,proto=$proto,port=$NFS_PORT${options:+,$options}" "$address:$path" "$MNT"
 }
 
 umount_nfs() { umount "$MNT"; }
+
+# Nothing that is read afterwards comes from the client's cache.
+drop_caches() { echo 3 >/proc/sys/vm/drop_caches; }
+
+# ours: whether the transport under test is our module.
+ours() { [ "$TRANSPORT" = rdma-rs ] || [ -n "${DROP_IN:-}" ]; }
+
+# stat_of NAME: one of our counters.
+stat_of() { server "sed -n 's/^$1 //p' /sys/kernel/debug/svcrdma_rs/stats"; }
+
+# resources: what the server's RDMA devices and our module hold, pools aside.
+resources() {
+	server 'rdma resource show; grep -hv "_pooled " /sys/kernel/debug/svcrdma_rs/objects 2>/dev/null || :'
+}
+resources_are() { [ "$(resources)" = "$1" ]; }
+
+# back_to BASELINE [UNITS]: wait until the server holds what "resources" said
+# then; tells the difference if that does not come.
+back_to() {
+	wait_for "${2:-60000}" resources_are "$1" || ! diff <(echo "$1") <(resources)
+}
+
+# connections: how many connections (not listeners) the server has.
+connections() {
+	local ends
+	ends=$(server 'rdma resource show qp' | grep -c 'type RC state RTS')
+	echo $((ends * MACHINES / 2))
+}
+
+# nfsd_stop, nfsd_start: stop the server's threads and listeners; make them again
+# as they were at the first stop. The grace period for clients that were there
+# is not cut short by this: see nfsd_end_grace.
+nfsd_stop() {
+	[ -n "${nfsd_threads:-}" ] || {
+		nfsd_threads=$(server 'cat /proc/fs/nfsd/threads')
+		nfsd_ports=$(server 'LC_ALL=C sort -u /proc/fs/nfsd/portlist')
+	}
+	server 'echo 0 >/proc/fs/nfsd/threads'
+}
+nfsd_start() {
+	server "while read -r port; do echo \"\$port\" >/proc/fs/nfsd/portlist || exit; done <<-END
+		$nfsd_ports
+	END
+	echo $nfsd_threads >/proc/fs/nfsd/threads"
+}
+# It may have ended already, which the files answer with an error.
+nfsd_end_grace() {
+	server 'for file in /proc/fs/nfsd/v4_end_grace /proc/fs/lockd/nlm_end_grace; do echo Y >$file; done 2>/dev/null; :'
+}
+
+# nfsd_restore: for traps; whatever state the test has left, as it was before.
+nfsd_restore() {
+	[ -n "${nfsd_threads:-}" ] || return 0
+	{
+		server 'echo 0 >/proc/fs/nfsd/threads'
+		nfsd_start
+		nfsd_end_grace
+	} 2>/dev/null
+	:
+}
+
+# portlist LINE: write it there; the message of the error if it fails.
+portlist() { server "echo '$1' >/proc/fs/nfsd/portlist" 2>&1; }
 
 # wait_for UNITS COMMAND...: until the command succeeds; fails after that many units.
 wait_for() {
@@ -82,6 +145,15 @@ check() {
 		printf '%s\n' "$output" | sed 's/^/# /'
 		ktap_test_fail "$description"
 	fi
+}
+
+# fails_with TEXT COMMAND...: the command fails and says that.
+fails_with() {
+	local text=$1 output
+	shift
+	! output=$("$@" 2>&1) || { echo "no failure" && return 1; }
+	printf '%s\n' "$output"
+	[[ $output =~ $text ]]
 }
 
 # Skip the whole test.
