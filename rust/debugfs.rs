@@ -43,11 +43,16 @@ fn show_connections(_: &(), f: &mut fmt::Formatter<'_>) -> fmt::Result {
     };
     shared.connections.for_each(|conn| {
         f.write_fmt(fmt!(
-            "peer {} inline {} send_depth {} max_sge {}\n",
+            "peer {} inline {} send_depth {} max_sge {} reader {}\n",
             conn.peer_name(),
             conn.inline_max(),
             conn.endpoint().geometry().send_depth,
             conn.endpoint().geometry().max_sge,
+            if conn.registered_reads().is_some() {
+                "frmr"
+            } else {
+                "local"
+            },
         ))
     })
 }

@@ -13,6 +13,7 @@ pub(crate) mod client;
 pub(crate) mod cq;
 pub(crate) mod device;
 pub(crate) mod dma;
+pub(crate) mod mr;
 pub(crate) mod pd;
 pub(crate) mod qp;
 pub(crate) mod sq;

@@ -5,10 +5,12 @@
 //! Nothing here knows RDMA or RPC. Each file is one kernel concept; the day the `kernel` crate has
 //! it, the file goes.
 
+pub(crate) mod bytes;
 pub(crate) mod context;
 pub(crate) mod module_cell;
 pub(crate) mod net;
 pub(crate) mod page;
+pub(crate) mod params;
 pub(crate) mod place;
 pub(crate) mod ratelimit;
 pub(crate) mod ring;

@@ -180,6 +180,8 @@ numbers! {
         rdma_ops,
         /// DMA mappings.
         mappings,
+        /// Memory regions, those in pools included.
+        memory_regions,
         /// Send Queue slots reserved or posted.
         sq_slots,
         /// Backchannel transports.

@@ -11,6 +11,8 @@
 
 #![deny(unsafe_code)]
 
+pub(crate) mod accept;
+pub(crate) mod assemble;
 pub(crate) mod backchannel;
 pub(crate) mod call;
 pub(crate) mod connection;
@@ -24,3 +26,4 @@ pub(crate) mod recv;
 pub(crate) mod reply;
 pub(crate) mod send;
 pub(crate) mod shared;
+pub(crate) mod windows;

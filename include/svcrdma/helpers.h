@@ -10,6 +10,7 @@
 
 struct ib_cq;
 struct ib_device;
+struct ib_mr;
 struct ib_pd;
 struct ib_qp;
 struct ib_recv_wr;
@@ -18,6 +19,7 @@ struct net;
 struct page;
 struct rdma_cm_id;
 struct rpc_xprt;
+struct scatterlist;
 struct shrinker;
 struct sockaddr;
 struct svc_rqst;
@@ -34,10 +36,14 @@ struct svcrs_device_caps {
 	u32 max_sge_rd;
 	u32 max_qp_init_rd_atom;
 	u32 max_seg_size;
+	u32 max_fast_reg_pages;
 	bool mem_mgt_extensions;
+	bool iwarp;
+	bool read_inv;
 };
 
-void svcrs_device_caps(struct ib_device *dev, struct svcrs_device_caps *caps);
+void svcrs_device_caps(struct ib_device *dev, u32 port,
+		       struct svcrs_device_caps *caps);
 const char *svcrs_device_name(const struct ib_device *dev);
 u32 svcrs_pd_local_dma_lkey(const struct ib_pd *pd);
 void *svcrs_cq_context(const struct ib_cq *cq);
@@ -53,8 +59,25 @@ void svcrs_dma_sync_for_cpu(struct ib_device *dev, u64 addr, size_t len,
 			    bool from_device);
 void svcrs_dma_sync_for_device(struct ib_device *dev, u64 addr, size_t len,
 			       bool from_device);
+void svcrs_sg_set_page(struct scatterlist *sg, struct page *page, u32 len,
+		       u32 offset);
+int svcrs_dma_map_sg(struct ib_device *dev, struct scatterlist *sg, int nents);
+void svcrs_dma_unmap_sg(struct ib_device *dev, struct scatterlist *sg,
+			int nents);
+
+/* Where a memory region is and what its keys are. */
+struct svcrs_mr_view {
+	u64 iova;
+	u32 lkey;
+	u32 rkey;
+};
+
+void svcrs_mr_view(const struct ib_mr *mr, struct svcrs_mr_view *view);
+void svcrs_mr_next_key(struct ib_mr *mr);
 
 /* rust/helpers/cm.c */
+
+u32 svcrs_cm_port(const struct rdma_cm_id *id);
 
 struct ib_device *svcrs_cm_device(const struct rdma_cm_id *id);
 const struct sockaddr *svcrs_cm_local_addr(const struct rdma_cm_id *id);
@@ -73,9 +96,12 @@ struct workqueue_struct *svcrs_alloc_unbound_wq(const char *name);
 struct shrinker *svcrs_shrinker_register(unsigned long (*count)(void),
 					 unsigned long (*scan)(unsigned long n));
 
+/* rust/helpers/params.c */
+
+extern char *svcrs_reader;
+
 /* rust/helpers/svc.c */
 
-void svcrs_xprt_get(struct svc_xprt *xprt);
 bool svcrs_xprt_get_unless_dead(struct svc_xprt *xprt);
 void svcrs_xprt_set_local(struct svc_xprt *xprt, const struct sockaddr *sa);
 void svcrs_xprt_set_remote(struct svc_xprt *xprt, const struct sockaddr *sa);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Members whose offsets Rust relies on. rust/ffi/layout.c turns the list into numbers with the
+ * Members whose offsets, and structs whose sizes, Rust relies on. rust/ffi/layout.c turns the list into numbers with the
  * compiler that builds the kernel; rust/ffi/layout.rs compares them with bindgen's view.
  */
 #define SVCRDMA_LAYOUT(F)						\
@@ -25,3 +25,10 @@
 	F(ib_recv_wr, num_sge) F(ib_qp_init_attr, cap) F(ib_qp_init_attr, port_num)	\
 	F(ib_client, remove) F(rdma_cm_id, context) F(rdma_cm_id, event_handler)	\
 	F(rdma_cm_id, qp) F(rdma_cm_event, param) F(rdma_conn_param, rnr_retry_count)
+
+#define SVCRDMA_SIZES(S)						\
+	S(svc_xprt) S(svc_xprt_class) S(svc_xprt_ops) S(svc_rqst) S(xdr_buf)	\
+	S(rpc_xprt) S(rpc_xprt_ops) S(rpc_rqst) S(xprt_class) S(xprt_create)	\
+	S(ib_cqe) S(ib_wc) S(ib_send_wr) S(ib_rdma_wr) S(ib_reg_wr)		\
+	S(ib_recv_wr) S(ib_sge) S(ib_qp_init_attr) S(ib_qp_attr) S(ib_client)	\
+	S(rdma_cm_event) S(rdma_conn_param)

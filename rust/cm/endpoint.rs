@@ -43,7 +43,8 @@ use kernel::{
         c_int,
         c_void, //
     },
-    prelude::*, //
+    prelude::*,
+    sync::Arc, //
 };
 
 /// What a connection does about events.
@@ -63,8 +64,10 @@ pub(crate) struct Geometry {
     pub(crate) recv_depth: u32,
     /// Send Queue slots in use at most.
     pub(crate) send_depth: u32,
-    /// Scatter/gather elements per work request.
+    /// Scatter/gather elements of a Send or RDMA Write.
     pub(crate) max_sge: u32,
+    /// Scatter/gather elements of an RDMA Read.
+    pub(crate) max_read_sge: u32,
 }
 
 /// What is answered to the peer.
@@ -87,7 +90,7 @@ pub(crate) struct Endpoint<C: ConnHandler> {
     // Dropped in this order.
     qp: Qp<C>,
     _cq: Cq<C>,
-    _pd: Pd,
+    pd: Arc<Pd>,
     id: ConnId,
     device: DeviceGuard,
     geometry: Geometry,
@@ -108,7 +111,7 @@ impl<C: ConnHandler> Endpoint<C> {
         geometry: Geometry,
         sleepable: &Sleepable,
     ) -> Result<Self> {
-        let pd = Pd::alloc(&device, sleepable)?;
+        let pd = Arc::new(Pd::alloc(&device, sleepable)?, GFP_KERNEL)?;
         // One entry more per queue, for the markers of `Qp::drain`.
         let send_wr = geometry.send_depth.checked_add(1).ok_or(EINVAL)?;
         let recv_wr = geometry.recv_depth.checked_add(1).ok_or(EINVAL)?;
@@ -136,7 +139,7 @@ impl<C: ConnHandler> Endpoint<C> {
         Ok(Self {
             qp,
             _cq: cq,
-            _pd: pd,
+            pd,
             id,
             device,
             geometry,
@@ -207,8 +210,13 @@ impl<C: ConnHandler> Endpoint<C> {
     }
 
     /// Waits until nothing is posted any more; see [`Qp::drain`].
-    pub(crate) fn drain(&self, context: &C, sleepable: &Sleepable) -> Result {
-        self.qp.drain(context.queues(), sleepable)
+    pub(crate) fn drain(
+        &self,
+        context: &C,
+        sleepable: &Sleepable,
+        late: impl FnMut(u64),
+    ) -> Result {
+        self.qp.drain(context.queues(), sleepable, late)
     }
 
     /// The id.
@@ -224,6 +232,11 @@ impl<C: ConnHandler> Endpoint<C> {
     /// The queues' sizes.
     pub(crate) fn geometry(&self) -> Geometry {
         self.geometry
+    }
+
+    /// The protection domain.
+    pub(crate) fn pd(&self) -> &Arc<Pd> {
+        &self.pd
     }
 
     /// The key for memory mapped for DMA.

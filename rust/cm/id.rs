@@ -66,6 +66,12 @@ impl Id {
         unsafe { SockAddr::from_raw(ffi::svcrs_cm_peer_addr(self.as_ptr())) }
     }
 
+    /// The port of the device that the id is attached to.
+    pub(super) fn port(&self) -> u32 {
+        // SAFETY: Valid by the type invariant.
+        unsafe { ffi::svcrs_cm_port(self.as_ptr()) }
+    }
+
     /// The device the id is attached to.
     pub(super) fn device(&self) -> Option<&Device> {
         // SAFETY: Valid by the type invariant.

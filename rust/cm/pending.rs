@@ -164,6 +164,11 @@ impl ConnId {
         &self.id
     }
 
+    /// The port of the device the connection is on.
+    pub(crate) fn port(&self) -> u32 {
+        self.id.port()
+    }
+
     /// The device the connection is on.
     pub(crate) fn device(&self) -> Option<&Device> {
         self.id.device()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Offsets as bindgen saw them against offsets as the kernel's own compiler laid them out.
+//! Offsets and sizes as bindgen saw them against those of the kernel's own compiler.
 //!
 //! `CONFIG_MODVERSIONS` is off on the target, so nothing else would notice a member that the two
 //! views place differently. The list is `include/svcrdma/layout.h`; Kbuild turns it into one line
@@ -15,6 +15,18 @@ macro_rules! same_offset {
                 ".",
                 stringify!($member),
                 ": bindgen and the compiler disagree"
+            ),
+        );
+    };
+}
+
+macro_rules! same_size {
+    ($ty:ident, $there:literal) => {
+        const _: () = assert!(
+            size_of::<super::$ty>() == $there,
+            concat!(
+                stringify!($ty),
+                ": bindgen and the compiler disagree on its size"
             ),
         );
     };

@@ -57,6 +57,7 @@ pub(crate) use kernel::bindings::{
     module,
     net,
     page,
+    scatterlist,
     seq_file,
     shrinker,
     shrinker_free,

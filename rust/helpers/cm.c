@@ -9,6 +9,11 @@ struct ib_device *svcrs_cm_device(const struct rdma_cm_id *id)
 	return id->device;
 }
 
+u32 svcrs_cm_port(const struct rdma_cm_id *id)
+{
+	return id->port_num;
+}
+
 const struct sockaddr *svcrs_cm_local_addr(const struct rdma_cm_id *id)
 {
 	return (const struct sockaddr *)&id->route.addr.src_addr;

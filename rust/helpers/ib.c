@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Shims over the inlines of <rdma/ib_verbs.h>. */
 
+#include <linux/dma-mapping.h>
+#include <linux/scatterlist.h>
 #include <rdma/ib_verbs.h>
 #include <svcrdma/helpers.h>
 
-void svcrs_device_caps(struct ib_device *dev, struct svcrs_device_caps *caps)
+void svcrs_device_caps(struct ib_device *dev, u32 port,
+		       struct svcrs_device_caps *caps)
 {
 	const struct ib_device_attr *attr = &dev->attrs;
 
@@ -14,6 +17,13 @@ void svcrs_device_caps(struct ib_device *dev, struct svcrs_device_caps *caps)
 	caps->max_sge_rd = attr->max_sge_rd;
 	caps->max_qp_init_rd_atom = attr->max_qp_init_rd_atom;
 	caps->max_seg_size = ib_dma_max_seg_size(dev);
+	if (dev->dma_device)
+		caps->max_seg_size =
+			min_t(size_t, caps->max_seg_size,
+			      dma_max_mapping_size(dev->dma_device));
+	caps->max_fast_reg_pages = attr->max_fast_reg_page_list_len;
+	caps->iwarp = rdma_protocol_iwarp(dev, port);
+	caps->read_inv = rdma_cap_read_inv(dev, port);
 	caps->mem_mgt_extensions =
 		attr->device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS;
 }
@@ -76,4 +86,33 @@ void svcrs_dma_sync_for_device(struct ib_device *dev, u64 addr, size_t len,
 			       bool from_device)
 {
 	ib_dma_sync_single_for_device(dev, addr, len, direction(from_device));
+}
+
+void svcrs_sg_set_page(struct scatterlist *sg, struct page *page, u32 len,
+		       u32 offset)
+{
+	sg_set_page(sg, page, len, offset);
+}
+
+int svcrs_dma_map_sg(struct ib_device *dev, struct scatterlist *sg, int nents)
+{
+	return ib_dma_map_sg(dev, sg, nents, DMA_FROM_DEVICE);
+}
+
+void svcrs_dma_unmap_sg(struct ib_device *dev, struct scatterlist *sg,
+			int nents)
+{
+	ib_dma_unmap_sg(dev, sg, nents, DMA_FROM_DEVICE);
+}
+
+void svcrs_mr_view(const struct ib_mr *mr, struct svcrs_mr_view *view)
+{
+	view->iova = mr->iova;
+	view->lkey = mr->lkey;
+	view->rkey = mr->rkey;
+}
+
+void svcrs_mr_next_key(struct ib_mr *mr)
+{
+	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
 }

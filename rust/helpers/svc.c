@@ -7,11 +7,6 @@
 #include <linux/sunrpc/svc_xprt.h>
 #include <svcrdma/helpers.h>
 
-void svcrs_xprt_get(struct svc_xprt *xprt)
-{
-	svc_xprt_get(xprt);
-}
-
 bool svcrs_xprt_get_unless_dead(struct svc_xprt *xprt)
 {
 	return kref_get_unless_zero(&xprt->xpt_ref);

@@ -9,10 +9,14 @@ use crate::{
     ffi,
     ib::{
         dma::DmaAddr,
+        mr::Registration,
         pd::LocalKey, //
     }, //
 };
-use kernel::prelude::*;
+use kernel::{
+    ffi::c_int,
+    prelude::*, //
+};
 
 /// What a chain's work requests do.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,10 +31,14 @@ pub(crate) enum Opcode {
 ///
 /// # Invariants
 ///
-/// The scatter/gather elements of all requests, in order, are `sges`: request *i* has
+/// The scatter/gather elements of all RDMA requests, in order, are `sges`: request *i* has
 /// `wrs[i].wr.num_sge` of them.
 pub(crate) struct Chain {
+    /// Registrations, posted first.
+    regs: KVec<ffi::ib_reg_wr>,
     wrs: KVec<ffi::ib_rdma_wr>,
+    /// Invalidations, posted last.
+    invs: KVec<ffi::ib_send_wr>,
     sges: KVec<ffi::ib_sge>,
     opcode: Opcode,
     max_sge: u32,
@@ -46,7 +54,9 @@ impl Chain {
     /// An empty chain without memory.
     pub(crate) fn new() -> Self {
         Self {
+            regs: KVec::new(),
             wrs: KVec::new(),
+            invs: KVec::new(),
             sges: KVec::new(),
             opcode: Opcode::Read,
             max_sge: 1,
@@ -82,16 +92,88 @@ impl Chain {
         Ok(())
     }
 
+    /// Makes room for `n` registrations, after [`Chain::begin`].
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    ///
+    /// # Context
+    ///
+    /// As [`Chain::begin`].
+    pub(crate) fn begin_registrations(&mut self, n: usize) -> Result {
+        self.regs.reserve(n, GFP_KERNEL)?;
+        self.invs.reserve(n, GFP_KERNEL)?;
+        Ok(())
+    }
+
     /// Empties the chain.
     pub(crate) fn clear(&mut self) {
+        self.regs.clear();
         self.wrs.clear();
+        self.invs.clear();
         self.sges.clear();
         self.last_len = 0;
     }
 
     /// Work requests in the chain.
     pub(crate) fn len(&self) -> usize {
+        let registrations = self.regs.len().saturating_add(self.invs.len());
+        self.wrs.len().saturating_add(registrations)
+    }
+
+    /// RDMA Reads or Writes in the chain.
+    pub(crate) fn rdma_len(&self) -> usize {
         self.wrs.len()
+    }
+
+    /// Has `region` registered before the first Read, for the device to write.
+    ///
+    /// # Errors
+    ///
+    /// `ENOSPC` beyond the room asked for.
+    pub(crate) fn register(&mut self, region: &Registration, remote_write: bool) -> Result {
+        // SAFETY: All zeros is a valid value of the C struct.
+        let mut reg: ffi::ib_reg_wr = unsafe { core::mem::zeroed() };
+        reg.wr.opcode = ffi::ib_wr_opcode_IB_WR_REG_MR;
+        reg.mr = region.mr.as_ptr();
+        reg.key = region.rkey;
+        // CAST: Small flags.
+        reg.access = ffi::ib_access_flags_IB_ACCESS_LOCAL_WRITE as c_int;
+        if remote_write {
+            reg.access |= ffi::ib_access_flags_IB_ACCESS_REMOTE_WRITE as c_int;
+        }
+        self.regs.push_within_capacity(reg).map_err(|_| ENOSPC)
+    }
+
+    /// Has `region` invalidated: by the Read begun last if the device can do that, else by a
+    /// request behind all Reads.
+    ///
+    /// # Errors
+    ///
+    /// `ENOSPC` beyond the room asked for, `EINVAL` without a Read.
+    pub(crate) fn invalidate(&mut self, region: &Registration, read_inv: bool) -> Result {
+        if read_inv {
+            let last = self.wrs.last_mut().ok_or(EINVAL)?;
+            last.wr.opcode = ffi::ib_wr_opcode_IB_WR_RDMA_READ_WITH_INV;
+            last.wr.ex.invalidate_rkey = region.lkey;
+            return Ok(());
+        }
+        // SAFETY: All zeros is a valid value of the C struct.
+        let mut inv: ffi::ib_send_wr = unsafe { core::mem::zeroed() };
+        inv.opcode = ffi::ib_wr_opcode_IB_WR_LOCAL_INV;
+        inv.ex.invalidate_rkey = region.rkey;
+        self.invs.push_within_capacity(inv).map_err(|_| ENOSPC)
+    }
+
+    /// As [`Chain::add`], with memory of `region` from its byte `at` on.
+    ///
+    /// # Errors
+    ///
+    /// As [`Chain::add`].
+    pub(crate) fn add_region(&mut self, region: &Registration, at: usize, len: u32) -> Result {
+        self.lkey = region.lkey;
+        self.add(region.iova, at, len)
     }
 
     /// Begins a request at `offset` of the peer's memory `handle`.
@@ -144,18 +226,27 @@ impl Chain {
     /// Links the requests in order, the last one to `tail`; the first of the whole list.
     pub(super) fn link(&mut self, tail: *mut ffi::ib_send_wr) -> *mut ffi::ib_send_wr {
         let mut sge = self.sges.as_mut_ptr();
-        let mut previous: Option<&mut ffi::ib_rdma_wr> = None;
-        let mut first = tail;
         for wr in self.wrs.iter_mut() {
             wr.wr.sg_list = sge;
             // CAST: `num_sge` is never negative.
             sge = sge.wrapping_add(wr.wr.num_sge as usize);
-            wr.wr.next = tail;
             wr.wr.send_flags = 0;
-            wr.wr.__bindgen_anon_1.wr_cqe = core::ptr::null_mut();
-            let this: *mut ffi::ib_send_wr = &mut wr.wr;
+        }
+        for inv in self.invs.iter_mut() {
+            // Behind all Reads: the fence waits for them.
+            inv.send_flags = ffi::ib_send_flags_IB_SEND_FENCE;
+        }
+        let mut previous: Option<&mut ffi::ib_send_wr> = None;
+        let mut first = tail;
+        let regs = self.regs.iter_mut().map(|reg| &mut reg.wr);
+        let rdma = self.wrs.iter_mut().map(|rdma| &mut rdma.wr);
+        let invs = self.invs.iter_mut();
+        for wr in Iterator::chain(Iterator::chain(regs, rdma), invs) {
+            wr.next = tail;
+            wr.__bindgen_anon_1.wr_cqe = core::ptr::null_mut();
+            let this: *mut ffi::ib_send_wr = wr;
             match previous {
-                Some(previous) => previous.wr.next = this,
+                Some(previous) => previous.next = this,
                 None => first = this,
             }
             previous = Some(wr);
@@ -165,9 +256,13 @@ impl Chain {
 
     /// Makes the last request the signaled one, completed by `cqe`.
     pub(super) fn signal_last(&mut self, cqe: *mut ffi::ib_cqe) {
-        if let Some(last) = self.wrs.last_mut() {
-            last.wr.send_flags = ffi::ib_send_flags_IB_SEND_SIGNALED;
-            last.wr.__bindgen_anon_1.wr_cqe = cqe;
+        let last = match self.invs.last_mut() {
+            Some(inv) => Some(inv),
+            None => self.wrs.last_mut().map(|rdma| &mut rdma.wr),
+        };
+        if let Some(last) = last {
+            last.send_flags |= ffi::ib_send_flags_IB_SEND_SIGNALED;
+            last.__bindgen_anon_1.wr_cqe = cqe;
         }
     }
 }

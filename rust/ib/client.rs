@@ -10,8 +10,8 @@
 //! The count of guards is the reference count of the entry's [`Lease`], so one more guard costs one
 //! atomic operation and sleeps nowhere.
 //!
-//! Locks: `Devices::list`, then `Entry::state`; both sleep and neither is held while the other
-//! side is called.
+//! Locks: `Devices::list`, `Entry::lease`, `Gone::done`; all sleep, and none is held while another is
+//! taken or the other side is called.
 //!
 //! C header: [`include/rdma/ib_verbs.h`](srctree/include/rdma/ib_verbs.h)
 

@@ -32,6 +32,12 @@ pub(crate) struct DeviceCaps {
     pub(crate) max_seg_size: u32,
     /// The device can register and invalidate memory by work requests.
     pub(crate) mem_mgt_extensions: bool,
+    /// Pages one memory region can hold.
+    pub(crate) max_fast_reg_pages: u32,
+    /// The port speaks iWARP, where an RDMA Read is into registered memory only.
+    pub(crate) iwarp: bool,
+    /// An RDMA Read can invalidate the region it fills.
+    pub(crate) read_inv: bool,
 }
 
 impl Device {
@@ -59,11 +65,11 @@ impl Device {
         name.to_str().unwrap_or("?")
     }
 
-    /// The device's limits.
-    pub(crate) fn caps(&self) -> DeviceCaps {
+    /// The limits of the device and of one of its ports.
+    pub(crate) fn caps(&self, port: u32) -> DeviceCaps {
         let mut raw: ffi::svcrs_device_caps = pin_init::zeroed();
         // SAFETY: Both pointers are valid.
-        unsafe { ffi::svcrs_device_caps(self.as_ptr(), &mut raw) };
+        unsafe { ffi::svcrs_device_caps(self.as_ptr(), port, &mut raw) };
         DeviceCaps {
             max_qp_wr: raw.max_qp_wr,
             max_cqe: raw.max_cqe,
@@ -72,6 +78,9 @@ impl Device {
             max_rd_atom: raw.max_qp_init_rd_atom,
             max_seg_size: raw.max_seg_size,
             mem_mgt_extensions: raw.mem_mgt_extensions,
+            max_fast_reg_pages: raw.max_fast_reg_pages,
+            iwarp: raw.iwarp,
+            read_inv: raw.read_inv,
         }
     }
 }

@@ -25,6 +25,11 @@ use kernel::prelude::*;
 pub(crate) struct DmaAddr(u64);
 
 impl DmaAddr {
+    /// An address inside a registered memory region, for the region's key.
+    pub(super) fn from_region(iova: u64) -> Self {
+        Self(iova)
+    }
+
     /// The value for a scatter/gather element.
     pub(super) fn raw(self) -> u64 {
         self.0

@@ -35,6 +35,7 @@ use core::{
     ptr::NonNull, //
 };
 use kernel::{
+    ffi::c_int,
     new_spinlock,
     prelude::*,
     sync::{
@@ -43,6 +44,10 @@ use kernel::{
             Relaxed, //
         },
         SpinLock, //
+    },
+    time::{
+        delay::fsleep,
+        Delta, //
     }, //
 };
 
@@ -265,11 +270,13 @@ impl<C: QueueContext> Qp<C> {
         if result == 0 {
             return Ok(());
         }
-        queues.completed(slots);
-        if bad == first.cast_const() || bad.is_null() {
+        if bad == first.cast_const() {
+            queues.completed(slots);
             // SAFETY: The first request was refused, so the signaled one was not accepted.
             return Err(PostError::Rejected(unsafe { posted.reclaim() }));
         }
+        // The slots stay taken: the first part of the chain is still there.
+        queues.posted.fetch_sub(1, Relaxed);
         // Beyond the room there is the context leaks: the device may still use it, and freeing it
         // would be a guess.
         let _ = queues
@@ -280,6 +287,7 @@ impl<C: QueueContext> Qp<C> {
     }
 
     /// Moves the queue pair to the error state and waits until everything posted has completed.
+    /// `late` is told each minute how many seconds that has taken.
     ///
     /// Nobody posts any more: the caller holds the last reference.
     ///
@@ -287,7 +295,29 @@ impl<C: QueueContext> Qp<C> {
     ///
     /// `EIO` when some context did not come back. Its memory, and whatever its handler would use,
     /// must never be freed.
-    pub(crate) fn drain(&self, queues: &Queues, _context: &Sleepable) -> Result {
+    pub(crate) fn drain(
+        &self,
+        queues: &Queues,
+        _context: &Sleepable,
+        mut late: impl FnMut(u64),
+    ) -> Result {
+        // SAFETY: All zeros is a valid value of the C struct.
+        let mut attr: ffi::ib_qp_attr = unsafe { core::mem::zeroed() };
+        attr.qp_state = ffi::ib_qp_state_IB_QPS_ERR;
+        // CAST: A small flag.
+        let mask = ffi::ib_qp_attr_mask_IB_QP_STATE as c_int;
+        // SAFETY: Queue pair and attributes are valid.
+        let failing = unsafe { ffi::ib_modify_qp(self.qp.as_ptr(), &mut attr, mask) } == 0;
+        let mut millis = 0u64;
+        while failing && queues.posted.load(Relaxed) != 0 {
+            let pause = millis.clamp(1, 100);
+            fsleep(Delta::from_millis(pause as i64));
+            let before = millis;
+            millis = millis.saturating_add(pause);
+            if before / 60_000 != millis / 60_000 {
+                late(millis / 1000);
+            }
+        }
         // SAFETY: Valid by the type invariant; the queue pair's queues were made with one slot
         // more than is ever posted, for the drain marker.
         unsafe { ffi::ib_drain_qp(self.qp.as_ptr()) };

@@ -121,9 +121,7 @@ pub(crate) fn complete<B: Backchannel>(
     let Some(xprt) = BcXprt::of(conn) else {
         return false;
     };
-    if !xprt.complete(xid, payload) {
-        return false;
-    }
+    // Before the completion wakes whoever waits for the window.
     xprt.set_window(credits.clamp(1, B::SLOTS));
-    true
+    xprt.complete(xid, payload)
 }

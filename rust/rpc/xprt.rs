@@ -30,7 +30,11 @@ use kernel::{
         c_int,
         c_void, //
     },
-    prelude::*, //
+    prelude::*,
+    sync::{
+        atomic::Full,
+        barrier::smp_mb, //
+    }, //
 };
 
 /// The operation table of backchannel transports over `B`.
@@ -124,6 +128,12 @@ impl NewXprt {
         unsafe { ffi::xprt_get(xprt) };
         // SAFETY: The connection is valid, and `setup` found the member empty.
         unsafe { (*conn.as_ptr()).xpt_bc_xprt = xprt };
+        smp_mb(Full);
+        if conn.is_dead() {
+            // sunrpc may have looked for a transport to close before it was there.
+            // SAFETY: As above.
+            unsafe { ffi::xprt_disconnect_done(xprt) };
+        }
         xprt
     }
 }
@@ -237,6 +247,9 @@ unsafe fn send_request<B: Backchannel>(rqst: *mut ffi::rpc_rqst) -> Result {
     // is still there.
     let conn = unsafe { Xprt::<B>::downcast((*rqst.rq_xprt).bc_xprt) }?;
     if conn.is_dead() {
+        // Else the task would come back at once, again and again until sunrpc closes.
+        // SAFETY: The transport is valid.
+        unsafe { ffi::xprt_disconnect_done(rqst.rq_xprt) };
         return Err(ENOTCONN);
     }
     // SAFETY: As above; the transport's write lock is held.

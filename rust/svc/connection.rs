@@ -57,10 +57,10 @@ pub(crate) trait Connection: Transport {
 
     /// `len` bytes at `offset` of the reply being encoded are a result that may go to a chunk.
     ///
-    /// # Errors
-    ///
-    /// `E2BIG` when the client's chunk is too small.
-    fn result_payload(call: &mut Self::Call, offset: u32, len: u32) -> Result;
+    /// A chunk that is too small is the reply's trouble, not the encoder's: `nfsd` answers an error
+    /// from here by taking back the pages it encoded, and after a spliced READ these are pages of
+    /// the file's page cache, which the thread would then write its next reply into.
+    fn result_payload(call: &mut Self::Call, offset: u32, len: u32);
 
     /// A call is over.
     ///
@@ -144,13 +144,12 @@ unsafe extern "C" fn result_payload_op<C: Connection>(
 ) -> c_int {
     // SAFETY: The request belongs to the calling thread.
     let rqst = unsafe { Rqst::<C>::from_raw(rqst) };
-    if rqst.is_wrapped() {
-        return 0;
+    if !rqst.is_wrapped() {
+        if let Some(call) = rqst.call() {
+            C::result_payload(call, offset, len);
+        }
     }
-    let Some(call) = rqst.call() else {
-        return 0;
-    };
-    C::result_payload(call, offset, len).map_or_else(|error| error.to_errno(), |()| 0)
+    0
 }
 
 /// # Safety

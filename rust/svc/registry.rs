@@ -88,6 +88,6 @@ impl<T: Transport> Registry<T> {
                 unsafe { entry.0.as_ref() }
             })
             .filter(|xprt| wanted(xprt))
-            .find_map(XprtRef::try_get)
+            .find_map(Xprt::try_ref)
     }
 }

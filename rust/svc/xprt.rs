@@ -27,6 +27,10 @@ use kernel::{
     impl_has_work,
     new_work,
     prelude::*,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    },
     types::Opaque,
     workqueue::{
         Queue,
@@ -85,7 +89,10 @@ impl<T: Transport> WorkItem for Xprt<T> {
         // SAFETY: Work items run in process context; the token ends with this function.
         let context = unsafe { Sleepable::assume() };
         if T::teardown(&this, &context).is_err() {
-            pr_err!("a transport could not be stopped, its memory is lost\n");
+            // What it left behind may still call into the module, which therefore stays.
+            // SAFETY: Code of the module runs, so it is there.
+            unsafe { bindings::__module_get(T::class().owner()) };
+            pr_err!("a transport could not be stopped: its memory is lost, and the module stays\n");
             core::mem::forget(this);
         }
     }
@@ -113,6 +120,14 @@ impl<T: Transport> Xprt<T> {
     ) -> Result<XprtRef<T>> {
         let mut memory = KBox::<Self>::new_uninit(GFP_KERNEL)?;
         let this: *mut Self = memory.as_mut_ptr();
+        let xprt: *mut ffi::svc_xprt = this.cast();
+        // Until `svc_xprt_init`, an event that reaches the data's owner finds a transport that is
+        // busy, for which enqueueing does nothing.
+        // SAFETY: The slot is valid for writes, and zero is valid for the C struct.
+        unsafe { xprt.write_bytes(0, 1) };
+        // CAST: A bit number.
+        // SAFETY: As above.
+        unsafe { (*xprt).xpt_flags = 1 << ffi::XPT_BUSY };
         // SAFETY: A box does not move, and the place is given to the initializer of its data.
         let init = data(unsafe { Place::new(this) })?;
         // SAFETY: The slot is valid for writes, aligned, and pinned with the box.
@@ -233,6 +248,21 @@ impl<T: Transport> Xprt<T> {
         unsafe { bindings::clear_bit(flag.bit(), self.flags()) };
     }
 
+    /// Whether a flag is set.
+    ///
+    /// # Context
+    ///
+    /// Any.
+    pub(crate) fn is_set(&self, flag: Flag) -> bool {
+        self.load_flags() & (1 << flag.bit()) != 0
+    }
+
+    fn load_flags(&self) -> usize {
+        // SAFETY: The flags are valid and changed with atomic operations by everybody.
+        let flags: &Atomic<usize> = unsafe { Atomic::from_ptr(self.flags()) };
+        flags.load(Relaxed)
+    }
+
     /// Asks sunrpc for a thread.
     ///
     /// # Context
@@ -254,13 +284,20 @@ impl<T: Transport> Xprt<T> {
         unsafe { ffi::svc_xprt_deferred_close(self.as_ptr()) };
     }
 
+    /// A reference, unless the last one is gone already.
+    pub(crate) fn try_ref(&self) -> Option<XprtRef<T>> {
+        // SAFETY: The memory is valid; the count is only raised if it is not zero.
+        let taken = unsafe { ffi::svcrs_xprt_get_unless_dead(self.as_ptr()) };
+        // INVARIANT: Just taken.
+        taken.then(|| XprtRef {
+            ptr: self.into(),
+            _owns: PhantomData,
+        })
+    }
+
     /// Whether sunrpc closes or has closed the connection.
     pub(crate) fn is_dead(&self) -> bool {
-        let flags: &kernel::sync::atomic::Atomic<usize> =
-            // SAFETY: The flags are valid and changed with atomic operations by everybody.
-            unsafe { kernel::sync::atomic::Atomic::from_ptr(self.flags()) };
-        let flags = flags.load(kernel::sync::atomic::Relaxed);
-        flags & ((1 << ffi::XPT_DEAD) | (1 << ffi::XPT_CLOSE)) != 0
+        self.load_flags() & ((1 << ffi::XPT_DEAD) | (1 << ffi::XPT_CLOSE)) != 0
     }
 
     /// `xpo_detach`.
@@ -306,6 +343,8 @@ pub(crate) enum Flag {
     Data,
     /// The transport is a listener.
     Listener,
+    /// sunrpc has calls of the connection that it put off.
+    Deferred,
 }
 
 impl Flag {
@@ -315,6 +354,7 @@ impl Flag {
             Self::Conn => ffi::XPT_CONN as usize,
             Self::Data => ffi::XPT_DATA as usize,
             Self::Listener => ffi::XPT_LISTENER as usize,
+            Self::Deferred => ffi::XPT_DEFERRED as usize,
         }
     }
 }
@@ -335,18 +375,6 @@ unsafe impl<T: Transport> Send for XprtRef<T> {}
 unsafe impl<T: Transport> Sync for XprtRef<T> {}
 
 impl<T: Transport> XprtRef<T> {
-    /// Takes a reference to a transport whose count may be zero already.
-    pub(super) fn try_get(xprt: &Xprt<T>) -> Option<Self> {
-        // SAFETY: The memory is valid; the count is only raised if it is not zero.
-        unsafe { ffi::svcrs_xprt_get_unless_dead(xprt.as_ptr()) }.then(|| {
-            // INVARIANT: Just taken.
-            Self {
-                ptr: xprt.into(),
-                _owns: PhantomData,
-            }
-        })
-    }
-
     /// Gives the reference to sunrpc.
     pub(super) fn into_raw(self) -> *mut ffi::svc_xprt {
         ManuallyDrop::new(self).as_ptr()

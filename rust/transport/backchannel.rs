@@ -6,6 +6,7 @@
 //! buffer, so a retransmission shares nothing with a Send that is still posted.
 
 use crate::{
+    kern::bytes,
     proto::{
         self,
         Fixed,
@@ -61,7 +62,7 @@ impl Backchannel for Connection {
         }
         send::try_send(xprt, |message| {
             let (header, body) = message.split_at_mut_checked(HEADER).ok_or(EMSGSIZE)?;
-            header.copy_from_slice(&proto::encode_reverse_call(Xid(xid), CREDITS));
+            bytes::copy(header, &proto::encode_reverse_call(Xid(xid), CREDITS));
             call.copy(0, body.get_mut(..len).ok_or(EMSGSIZE)?)?;
             Ok(total)
         })?;

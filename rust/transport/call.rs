@@ -7,9 +7,12 @@
 //! the Reply chunk as they were on the wire.
 
 use crate::{
-    kern::page::{
-        PrivatePage,
-        PAGE_SIZE, //
+    kern::{
+        bytes,
+        page::{
+            PrivatePage,
+            PAGE_SIZE, //
+        }, //
     },
     proto::{
         Call,
@@ -17,6 +20,10 @@ use crate::{
         Payloads,
         ReplyLists,
         Xid, //
+    },
+    stats::{
+        self,
+        Counted, //
     }, //
 };
 use kernel::prelude::*;
@@ -30,9 +37,11 @@ pub(crate) struct CallContext {
     fixed: Fixed,
     inv_rkey: Option<u32>,
     payloads: Payloads,
+    overrun: bool,
     lists_len: usize,
     lists: [u8; INLINE_LISTS],
     overflow: Option<PrivatePage>,
+    in_use: Option<Counted>,
 }
 
 impl CallContext {
@@ -52,9 +61,11 @@ impl CallContext {
                 },
                 inv_rkey: None,
                 payloads: Payloads::default(),
+                overrun: false,
                 lists_len: 0,
                 lists: [0; INLINE_LISTS],
                 overflow: None,
+                in_use: None,
             },
             GFP_KERNEL,
         )?)
@@ -75,14 +86,13 @@ impl CallContext {
         self.fixed = call.fixed();
         self.inv_rkey = call.inv_rkey();
         self.payloads = Payloads::default();
+        self.overrun = false;
         self.overflow = page;
         let room: &mut [u8] = match &mut self.overflow {
             Some(page) => page.bytes_mut(),
             None => &mut self.lists,
         };
-        room.get_mut(..wire.len())
-            .ok_or(EMSGSIZE)?
-            .copy_from_slice(wire);
+        bytes::copy(room.get_mut(..wire.len()).ok_or(EMSGSIZE)?, wire);
         self.lists_len = wire.len();
         Ok(())
     }
@@ -112,22 +122,29 @@ impl CallContext {
     }
 
     /// Takes note of a result that may go to a Write chunk.
-    ///
-    /// # Errors
-    ///
-    /// `E2BIG` when the chunk whose turn it is cannot hold it.
-    pub(crate) fn add_payload(&mut self, offset: u32, len: u32) -> Result {
+    pub(crate) fn add_payload(&mut self, offset: u32, len: u32) {
         let mut payloads = self.payloads;
         if let Some(lists) = self.lists() {
-            payloads.push(&lists, offset, len).map_err(|_| E2BIG)?;
+            let overrun = payloads.push(&lists, offset, len).is_err();
+            self.overrun |= overrun;
         }
         self.payloads = payloads;
-        Ok(())
+    }
+
+    /// Whether a result is larger than the Write chunk whose turn it was.
+    pub(crate) fn overruns(&self) -> bool {
+        self.overrun
+    }
+
+    /// Counts the call as in progress.
+    pub(crate) fn set_in_use(&mut self) {
+        self.in_use = Some(Counted::new(&stats::objects().calls));
     }
 
     /// Forgets the call; the page its lists were in comes back.
     pub(crate) fn reset(&mut self) -> Option<PrivatePage> {
         self.lists_len = 0;
+        self.in_use = None;
         self.overflow.take()
     }
 }

@@ -9,7 +9,6 @@
 use crate::{
     cm::{
         endpoint::{
-            AcceptParams,
             ConnHandler,
             Endpoint, //
         },
@@ -17,7 +16,9 @@ use crate::{
         pending::ConnId, //
     },
     ib::{
+        client::DeviceGuard,
         qp::Queues,
+        sq::SqCredit,
         work::{
             QueueContext,
             Work, //
@@ -25,14 +26,9 @@ use crate::{
     },
     kern::{
         context::Sleepable,
-        page::PAGE_SIZE,
         place::Place, //
     },
-    proto::{
-        self,
-        CmPrivate,
-        Limits, //
-    },
+    proto::Limits,
     stats::{
         self,
         Counted, //
@@ -41,40 +37,42 @@ use crate::{
         self,
         class::Class,
         connection::Busy,
-        listener::{
-            AcceptedRef,
-            Serv, //
-        },
         rqst::{
             Received,
             Rqst, //
         },
         xprt::{
+            Flag,
             Transport,
             Xprt, //
         }, //
     },
     transport::{
+        accept::Terms,
+        assemble,
         call::CallContext,
         depot::Depot,
-        geometry,
+        geometry::{
+            self,
+            Reader, //
+        },
         inbox::{
             Inbox,
             Item, //
         },
-        listener::Listener,
-        rdma_op::Target,
-        read,
-        recv::{
-            self,
-            RecvContext, //
+        rdma_op::{
+            RegisteredReads,
+            Target, //
         },
+        read,
+        recv,
         reply,
         send::SendContext,
         shared::{
             self,
             Shared, //
-        }, //
+        },
+        windows::Windows, //
     }, //
 };
 use core::num::NonZeroU32;
@@ -85,6 +83,7 @@ use kernel::{
     sync::{
         atomic::{
             Atomic,
+            Full,
             Relaxed, //
         },
         SpinLock, //
@@ -94,13 +93,14 @@ use kernel::{
 
 /// Send contexts kept when idle.
 const MAX_IDLE_SENDS: usize = 32;
-/// Send contexts made at accept, so that callbacks find one.
-const FIRST_SENDS: usize = 2;
 
 /// A connection's own state.
 #[pin_data]
 pub(crate) struct Connection {
-    // Dropped first: after it nothing calls into the rest.
+    /// Memory regions go before their protection domain, once nothing is posted any more.
+    #[pin]
+    windows: Windows,
+    /// After it nothing calls into the rest.
     endpoint: Endpoint<Xprt<Connection>>,
     #[pin]
     queues: Queues,
@@ -116,111 +116,51 @@ pub(crate) struct Connection {
     /// Both ends agreed on remote invalidation.
     remote_inv: bool,
     max_seg_size: usize,
+    reader: Reader,
     shared: &'static Shared,
     _counted: Counted,
 }
 
-/// What decides how a connection speaks.
-struct Agreement {
-    inline_max: u32,
-    remote_inv: bool,
-    read_depth: u8,
-    private_data: [u8; 8],
-}
-
-/// Agrees with the peer on sizes and abilities (RFC 8797).
-fn agree(id: &ConnId, can_invalidate: bool, max_rd_atom: u32) -> Result<Agreement> {
-    let theirs = proto::cm_private(id.private_data());
-    let ours = CmPrivate {
-        remote_inv: can_invalidate,
-        send: geometry::INLINE_SIZE,
-        recv: geometry::INLINE_SIZE,
-    };
-    let max_rd_atom = u8::try_from(max_rd_atom).unwrap_or(u8::MAX);
-    let read_depth = id.read_limit().min(max_rd_atom);
-    if read_depth == 0 {
-        // Without RDMA Reads most calls could only be refused.
-        return Err(EPROTO);
-    }
-    Ok(Agreement {
-        inline_max: ours.send.min(theirs.recv),
-        remote_inv: ours.remote_inv && theirs.remote_inv,
-        read_depth,
-        private_data: proto::encode_cm_private(&ours).ok_or(EINVAL)?,
-    })
-}
-
 impl Connection {
-    /// Accepts the connection of `id` for the service of `listener`.
+    /// The initializer of a connection at `place`, with its queues empty.
     ///
     /// # Errors
     ///
-    /// `ENODEV` when the device goes, `EPROTO` when the client allows no RDMA Reads, and what the
-    /// device's driver returns.
-    pub(crate) fn accept(
+    /// `ENOMEM`, and what the device's driver returns.
+    pub(super) fn new<'a>(
+        place: Place<Xprt<Self>>,
         id: ConnId,
-        listener: &Xprt<Listener>,
-        context: &Sleepable,
-    ) -> Result<AcceptedRef<Self>> {
-        let shared = shared::get().ok_or(ENODEV)?;
-        let device = shared.devices.guard(id.device().ok_or(ENODEV)?)?;
-        let caps = device.caps();
-        let geometry = geometry::of(&caps)?;
-        let agreement = agree(&id, caps.mem_mgt_extensions, caps.max_rd_atom)?;
-        let net = Serv::net_of(listener);
-        let serv = Serv::of(listener).ok_or(EINVAL)?;
-        let max_seg_size = usize::try_from(caps.max_seg_size)?;
-        // One page of a message is the transport header's; see `CallPages`.
-        let pages = listener.maxpages().saturating_sub(1);
-        let limits = Limits {
-            max_segments: geometry::MAX_SEGMENTS,
-            max_call_bytes: u32::try_from(pages.saturating_mul(PAGE_SIZE))?,
-        };
-        let xprt = Xprt::make(net, serv.as_ptr(), |place: Place<Xprt<Self>>| {
-            let endpoint = Endpoint::new(id, device, place, geometry, context)?;
-            let messages = usize::try_from(geometry.recv_depth)?;
-            let reads = usize::try_from(geometry::MAX_CALLS)?;
-            let inbox = Inbox::new(messages, reads)?;
-            let idle = KVec::with_capacity(MAX_IDLE_SENDS, GFP_KERNEL)?;
-            Ok(try_pin_init!(Self {
-                endpoint,
-                queues <- Queues::new(geometry.send_depth),
-                inbox <- inbox,
-                idle_sends <- new_spinlock!(idle, "svcrdma_rs::idle_sends"),
-                calls: Atomic::new(0),
-                limits,
-                inline_max: agreement.inline_max,
-                remote_inv: agreement.remote_inv,
-                max_seg_size,
-                shared,
-                _counted: Counted::new(&stats::objects().connections),
-            }? Error))
-        })?;
-        let accepted = AcceptedRef::new(xprt);
-        let conn = accepted.xprt().ok_or(EINVAL)?;
-        conn.set_local(conn.endpoint.id().local_addr()?);
-        conn.set_remote(conn.endpoint.id().peer_addr()?);
-        shared.connections.add(conn, context)?;
-        for _ in 0..FIRST_SENDS {
-            let send =
-                SendContext::new(conn.endpoint.device().again(), shared.depot.page(context)?)?;
-            conn.keep_send(send);
-        }
-        for _ in 0..geometry.recv_depth {
-            let receive = RecvContext::new(conn.endpoint.device().again())?;
-            recv::post(conn, receive, None, context)?;
-        }
-        conn.endpoint.accept(
-            conn,
-            &AcceptParams {
-                private_data: &agreement.private_data,
-                initiator_depth: agreement.read_depth,
-                rnr_retry_count: 7,
-            },
-            context,
+        device: DeviceGuard,
+        terms: Terms,
+        shared: &'static Shared,
+        context: &'a Sleepable,
+    ) -> Result<impl PinInit<Self, Error> + 'a> {
+        let geometry = terms.geometry;
+        let inbox = Inbox::new(
+            usize::try_from(geometry.recv_depth)?,
+            usize::try_from(geometry::MAX_CALLS)?,
         )?;
-        stats::stats().accepts.inc();
-        Ok(accepted)
+        let idle = KVec::with_capacity(MAX_IDLE_SENDS, GFP_KERNEL)?;
+        let windows = Windows::new(match terms.reader {
+            Reader::Local => 0,
+            Reader::Registered { pages, .. } => pages,
+        })?;
+        Ok(try_pin_init!(Self {
+            windows <- windows,
+            queues <- Queues::new(geometry.send_depth),
+            inbox <- inbox,
+            idle_sends <- new_spinlock!(idle, "svcrdma_rs::idle_sends"),
+            calls: Atomic::new(0),
+            limits: terms.limits,
+            inline_max: terms.inline_max,
+            remote_inv: terms.remote_inv,
+            max_seg_size: terms.max_seg_size,
+            reader: terms.reader,
+            shared,
+            _counted: Counted::new(&stats::objects().connections),
+            // Last: from here on the device may have something to say of its queue pair.
+            endpoint: Endpoint::new(id, device, place, geometry, context)?,
+        }? Error))
     }
 
     /// The RDMA side.
@@ -231,6 +171,27 @@ impl Connection {
     /// The bookkeeping of the queues.
     pub(crate) fn queues(&self) -> &Queues {
         &self.queues
+    }
+
+    /// The windows for RDMA Reads into registered memory.
+    pub(crate) fn windows(&self) -> &Windows {
+        &self.windows
+    }
+
+    /// How RDMA Reads use windows, if they do.
+    pub(crate) fn registered_reads(&self) -> Option<RegisteredReads> {
+        match self.reader {
+            Reader::Local => None,
+            Reader::Registered {
+                pages,
+                read_inv,
+                remote_write,
+            } => Some(RegisteredReads {
+                pages,
+                read_inv,
+                remote_write,
+            }),
+        }
     }
 
     /// What waits for sunrpc.
@@ -280,9 +241,9 @@ impl Connection {
     ///
     /// `ENOMEM`.
     pub(crate) fn begin_call(&self, context: &Sleepable) -> Result<KBox<CallContext>> {
-        let call = self.depot().call(context)?;
+        let mut call = self.depot().call(context)?;
+        call.set_in_use();
         self.calls.add(1, Relaxed);
-        stats::objects().calls.inc();
         Ok(call)
     }
 
@@ -294,11 +255,9 @@ impl Connection {
 
     /// A Send context that is idle.
     pub(crate) fn idle_send(&self) -> Option<Work<SendContext>> {
-        let send = self.idle_sends.lock().pop();
-        if send.is_some() {
-            stats::objects().sends.inc();
-        }
-        send
+        let mut send = self.idle_sends.lock().pop()?;
+        send.set_in_use(true);
+        Some(send)
     }
 
     /// A Send context.
@@ -311,8 +270,8 @@ impl Connection {
             return Ok(send);
         }
         let page = self.depot().page(context)?;
-        let send = SendContext::new(self.endpoint.device().again(), page)?;
-        stats::objects().sends.inc();
+        let mut send = SendContext::new(self.endpoint.device().again(), page)?;
+        send.set_in_use(true);
         Ok(send)
     }
 
@@ -322,22 +281,51 @@ impl Connection {
             self.depot().put_op(op);
         }
         send.set_invalidate(None);
-        stats::objects().sends.dec();
+        send.set_in_use(false);
         self.keep_send(send);
     }
 
-    fn keep_send(&self, send: Work<SendContext>) {
-        let _ = self.idle_sends.lock().push_within_capacity(send);
+    /// Keeps an idle Send context, or frees it.
+    pub(super) fn keep_send(&self, send: Work<SendContext>) {
+        // Freed, if at all, after the lock is released.
+        let refused = self.idle_sends.lock().push_within_capacity(send);
+        drop(refused);
     }
 }
 
 impl Xprt<Connection> {
+    /// Has the connection closed. Threads that wait for room on the Send Queue stop waiting: one
+    /// of them may be needed to do it.
+    ///
+    /// # Context
+    ///
+    /// Any that may take spinlocks.
+    pub(crate) fn close_soon(&self) {
+        self.queues.sq.close();
+        self.deferred_close();
+    }
+
+    /// Reserves slots of the Send Queue. While threads wait for some sunrpc sends no more; who
+    /// waited asks for the next.
+    ///
+    /// # Errors
+    ///
+    /// See [`Sq::reserve`](crate::ib::sq::Sq::reserve).
+    pub(crate) fn reserve_slots(&self, slots: u32, context: &Sleepable) -> Result<SqCredit<'_>> {
+        let credit = self.queues.sq.reserve(slots, || !self.is_dead(), context)?;
+        if credit.has_waited() && !self.queues.sq.has_waiters() {
+            self.enqueue();
+        }
+        Ok(credit)
+    }
+
     /// Ends a call. Asks for a thread if messages waited for room.
     pub(crate) fn end_call(&self, call: KBox<CallContext>) {
         self.depot().put_call(call);
-        stats::objects().calls.dec();
+        // ORDERING: The room must be seen before `svc_xprt_ready` looks, and this may be a completion
+        // handler with nothing else in between; pairs with the barrier in `svc_xprt_ready`.
         // CAST: A small constant.
-        if self.calls.fetch_sub(1, Relaxed) == geometry::MAX_CALLS as i32 {
+        if self.calls.fetch_sub(1, Full) == geometry::MAX_CALLS as i32 {
             self.enqueue();
         }
     }
@@ -370,11 +358,11 @@ impl ConnHandler for Xprt<Connection> {
     }
 
     fn lost(&self, _why: Event) {
-        self.deferred_close();
+        self.close_soon();
     }
 
     fn queue_error(&self) {
-        self.deferred_close();
+        self.close_soon();
     }
 }
 
@@ -396,7 +384,16 @@ impl Transport for Connection {
 
     fn teardown(xprt: &Xprt<Self>, context: &Sleepable) -> Result {
         xprt.shared.connections.remove(xprt, context);
-        xprt.endpoint.drain(xprt, context)
+        xprt.endpoint.drain(xprt, context, |seconds| {
+            pr_warn!("{}: still draining after {seconds} s\n", xprt.peer_name());
+        })?;
+        // Nobody comes for what is left.
+        while let Some(item) = xprt.inbox.take(xprt, true) {
+            if let Item::ReadDone(read) = item {
+                read::discard(xprt, read);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -404,7 +401,9 @@ impl svc::connection::Connection for Connection {
     type Call = CallContext;
 
     fn has_wspace(xprt: &Xprt<Self>) -> bool {
-        xprt.has_room() || xprt.inbox.has_reads()
+        // Calls that sunrpc deferred are among those that take the room.
+        let useful = xprt.has_room() || xprt.inbox.has_reads() || xprt.is_set(Flag::Deferred);
+        useful && !xprt.queues.sq.has_waiters()
     }
 
     fn recvfrom(
@@ -417,7 +416,7 @@ impl svc::connection::Connection for Connection {
         busy.release();
         match item {
             Some(Item::Message(message)) => recv::receive(xprt, rqst, message, context),
-            Some(Item::ReadDone(read)) => read::finish(xprt, rqst, read, context),
+            Some(Item::ReadDone(read)) => assemble::finish(xprt, rqst, read, context),
             None => Received::NOTHING,
         }
     }
@@ -426,8 +425,8 @@ impl svc::connection::Connection for Connection {
         reply::send(xprt, rqst, context)
     }
 
-    fn result_payload(call: &mut CallContext, offset: u32, len: u32) -> Result {
-        call.add_payload(offset, len)
+    fn result_payload(call: &mut CallContext, offset: u32, len: u32) {
+        call.add_payload(offset, len);
     }
 
     fn release(xprt: &Xprt<Self>, call: KBox<CallContext>, _context: &Sleepable) {

@@ -176,7 +176,8 @@ impl Depot {
         if let Some(page) = call.reset() {
             self.put_page(page);
         }
-        let _ = self.calls.lock().push_within_capacity(call);
+        let refused = self.calls.lock().push_within_capacity(call);
+        drop(refused);
     }
 
     /// An RDMA operation without pages.
@@ -186,11 +187,11 @@ impl Depot {
     /// `ENOMEM`.
     pub(crate) fn op(&self, _context: &Sleepable) -> Result<KBox<RdmaOp>> {
         let pooled = self.ops.lock().pop();
-        let op = match pooled {
+        let mut op = match pooled {
             Some(op) => op,
             None => RdmaOp::new()?,
         };
-        stats::objects().rdma_ops.inc();
+        op.set_in_use(true);
         Ok(op)
     }
 
@@ -206,8 +207,9 @@ impl Depot {
         }
         op.shared_mut().clear();
         self.put_pages(op.private_mut());
-        stats::objects().rdma_ops.dec();
-        let _ = self.ops.lock().push_within_capacity(op);
+        op.set_in_use(false);
+        let refused = self.ops.lock().push_within_capacity(op);
+        drop(refused);
     }
 
     /// A context for RDMA Reads.
@@ -230,7 +232,8 @@ impl Depot {
             self.put_page(parts.header);
             self.put_call(parts.call);
         }
-        let _ = self.reads.lock().push_within_capacity(read);
+        let refused = self.reads.lock().push_within_capacity(read);
+        drop(refused);
     }
 
     /// Pages in the pool.

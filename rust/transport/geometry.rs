@@ -41,6 +41,77 @@ pub(crate) const MAX_CALLS: u32 = 2 * CREDITS;
 
 const _: () = assert!(INLINE_SIZE as usize == PAGE_SIZE);
 
+/// Pages of a window of registered memory at most: 1 MiB.
+const MAX_WINDOW_PAGES: u32 = 256;
+
+/// How RDMA Reads name the memory they fill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// By the local key of the protection domain.
+    Local,
+    /// By the key of a memory region, registered for the purpose and invalidated after it.
+    Registered {
+        /// Pages of a region.
+        pages: usize,
+        /// The last RDMA Read into a region invalidates it.
+        read_inv: bool,
+        /// The region must allow remote writing, as it is addressed by the peer.
+        remote_write: bool,
+    },
+}
+
+/// What the administrator wants of the reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReaderChoice {
+    /// What the fabric needs.
+    Auto,
+    /// Always by the local key.
+    Local,
+    /// Always by registration.
+    Registered,
+}
+
+impl ReaderChoice {
+    /// Reads the parameter's text.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL`.
+    pub(crate) fn parse(text: &[u8]) -> Result<Self> {
+        match text {
+            b"auto" => Ok(Self::Auto),
+            b"local" => Ok(Self::Local),
+            b"frmr" => Ok(Self::Registered),
+            _ => Err(EINVAL),
+        }
+    }
+
+    /// The reader for a device.
+    ///
+    /// # Errors
+    ///
+    /// `EOPNOTSUPP` when the device cannot do what is wanted.
+    pub(crate) fn for_device(self, caps: &DeviceCaps) -> Result<Reader> {
+        let registered = match self {
+            Self::Auto => caps.iwarp,
+            Self::Local if caps.iwarp => return Err(EOPNOTSUPP),
+            Self::Local => false,
+            Self::Registered => true,
+        };
+        if !registered {
+            return Ok(Reader::Local);
+        }
+        if !caps.mem_mgt_extensions || caps.max_fast_reg_pages == 0 {
+            return Err(EOPNOTSUPP);
+        }
+        Ok(Reader::Registered {
+            pages: usize::try_from(MAX_WINDOW_PAGES.min(caps.max_fast_reg_pages))?,
+            read_inv: caps.read_inv,
+            remote_write: caps.iwarp,
+        })
+    }
+}
+
 /// The queues of a connection on a device with these limits.
 ///
 /// # Errors
@@ -54,13 +125,15 @@ pub(crate) fn of(caps: &DeviceCaps) -> Result<Geometry> {
         .saturating_add(SPARE_RECEIVES);
     let max_cqe = caps.max_cqe.saturating_sub(2).saturating_sub(recv_depth);
     let send_depth = SEND_DEPTH.min(max_wr).min(max_cqe);
-    let max_sge = MAX_SGE.min(caps.max_send_sge).min(caps.max_sge_rd);
-    if recv_depth > max_wr || send_depth < 16 || max_sge == 0 {
+    let max_sge = MAX_SGE.min(caps.max_send_sge);
+    let max_read_sge = max_sge.min(caps.max_sge_rd);
+    if recv_depth > max_wr || send_depth < 16 || max_read_sge == 0 {
         return Err(EOPNOTSUPP);
     }
     Ok(Geometry {
         recv_depth,
         send_depth,
         max_sge,
+        max_read_sge,
     })
 }

@@ -42,6 +42,7 @@ use crate::{
         }, //
     },
     transport::{
+        accept,
         connection::Connection,
         shared, //
     }, //
@@ -62,11 +63,32 @@ const MAX_WAITING: usize = 1024;
 pub(crate) struct Listener {
     place: Place<Xprt<Listener>>,
     #[pin]
-    id: SpinLock<Option<ListenId<Xprt<Listener>>>>,
+    id: SpinLock<ListenState>,
     /// `None` once detached: requests are refused then.
     #[pin]
     waiting: SpinLock<Option<Ring<PendingConn>>>,
     _counted: Counted,
+}
+
+/// Where the id is.
+enum ListenState {
+    /// It is being made.
+    Starting,
+    /// It listens.
+    Listening(ListenId<Xprt<Listener>>),
+    /// It is gone or somebody is destroying it.
+    Ended,
+}
+
+impl Listener {
+    /// Takes the id, so that its destruction is the caller's. No id follows.
+    fn end(&self) -> Option<ListenId<Xprt<Listener>>> {
+        let state = core::mem::replace(&mut *self.id.lock(), ListenState::Ended);
+        match state {
+            ListenState::Listening(id) => Some(id),
+            ListenState::Starting | ListenState::Ended => None,
+        }
+    }
 }
 
 impl ListenHandler for Xprt<Listener> {
@@ -85,8 +107,10 @@ impl ListenHandler for Xprt<Listener> {
     }
 
     fn device_removed(&self) -> Option<ListenId<Self>> {
-        let id = self.id.lock().take();
-        if let (Some(_), Ok(addr)) = (&id, self.local()) {
+        // Without an id to destroy, detaching does not wait for this handler.
+        let keep = self.try_ref()?;
+        let id = self.end();
+        if let (Some(_), Ok(addr)) = (&id, keep.local()) {
             pr_warn!("{addr}: the device of this listener is gone, and the listener with it\n");
         }
         id
@@ -106,8 +130,7 @@ impl Transport for Listener {
 
     fn detach(xprt: &Xprt<Self>, _context: &Sleepable) {
         // Both end here and not in teardown: another listener may be made for the address at once.
-        let id = xprt.id.lock().take();
-        drop(id);
+        drop(xprt.end());
         let waiting = xprt.waiting.lock().take();
         drop(waiting);
     }
@@ -135,7 +158,7 @@ impl svc::listener::Listener for Listener {
             let ring = Ring::new(MAX_WAITING)?;
             Ok(try_pin_init!(Self {
                 place,
-                id <- new_spinlock!(None, "svcrdma_rs::listener_id"),
+                id <- new_spinlock!(ListenState::Starting, "svcrdma_rs::listener_id"),
                 waiting <- new_spinlock!(Some(ring), "svcrdma_rs::listener_waiting"),
                 _counted: Counted::new(&stats::objects().listeners),
             }? Error))
@@ -148,8 +171,16 @@ impl svc::listener::Listener for Listener {
             pr_warn!("cannot listen on {addr}: {error:?}\n");
         })?;
         xprt.set_local(id.local_addr()?);
-        *xprt.id.lock() = Some(id);
-        Ok(listener)
+        let mut state = xprt.id.lock();
+        if matches!(*state, ListenState::Starting) {
+            *state = ListenState::Listening(id);
+            drop(state);
+            return Ok(listener);
+        }
+        // Its device went meanwhile. The id is destroyed outside the lock.
+        drop(state);
+        drop(id);
+        Err(ENODEV)
     }
 
     fn accept(xprt: &Xprt<Self>, context: &Sleepable) -> Option<XprtRef<Connection>> {
@@ -163,7 +194,7 @@ impl svc::listener::Listener for Listener {
         }
         drop(waiting);
         let id = pending?.claim()?;
-        match Connection::accept(id, xprt, context) {
+        match accept::accept(id, xprt, context) {
             Ok(accepted) => accepted.into_ref(),
             Err(error) => {
                 stats::stats().refused.inc();

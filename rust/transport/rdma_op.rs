@@ -16,6 +16,10 @@ use crate::{
             Direction,
             DmaMap, //
         },
+        mr::{
+            Registration,
+            Window, //
+        },
         pd::LocalKey, //
     },
     kern::page::{
@@ -23,6 +27,10 @@ use crate::{
         PrivatePage,
         SharedPage,
         PAGE_SIZE, //
+    },
+    stats::{
+        self,
+        Counted, //
     }, //
 };
 use kernel::prelude::*;
@@ -48,14 +56,29 @@ pub(crate) struct Target<'a> {
     pub(crate) max_seg_size: usize,
 }
 
+/// How RDMA Reads use windows.
+#[derive(Clone, Copy)]
+pub(crate) struct RegisteredReads {
+    /// Pages of a window.
+    pub(crate) pages: usize,
+    /// The last Read into a window invalidates it.
+    pub(crate) read_inv: bool,
+    /// Windows must allow remote writing.
+    pub(crate) remote_write: bool,
+}
+
 /// Pages, mappings and work requests.
 pub(crate) struct RdmaOp {
     // The mappings go before the pages.
     map: DmaMap,
+    windows: KVec<KBox<Window>>,
+    /// The window in use, with its number and its key.
+    current: Option<(usize, Registration)>,
     chain: Chain,
     private: KVec<PrivatePage>,
     shared: KVec<SharedPage>,
     keep_shared: bool,
+    in_use: Option<Counted>,
 }
 
 impl RdmaOp {
@@ -68,10 +91,13 @@ impl RdmaOp {
         Ok(KBox::new(
             Self {
                 map: DmaMap::new(),
+                windows: KVec::new(),
+                current: None,
                 chain: Chain::new(),
                 private: KVec::new(),
                 shared: KVec::new(),
                 keep_shared: false,
+                in_use: None,
             },
             GFP_KERNEL,
         )?)
@@ -169,6 +195,89 @@ impl RdmaOp {
         )
     }
 
+    /// Prepares for RDMA Reads through up to `windows` windows, after [`RdmaOp::begin`].
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn begin_windows(&mut self, windows: usize) -> Result {
+        self.current = None;
+        self.windows.reserve(windows, GFP_KERNEL)?;
+        self.chain.begin_registrations(windows)
+    }
+
+    /// As [`RdmaOp::read`], through registered memory. Reads come in the order of the bytes they
+    /// fill; `take` gives a window for the pages that are reached next.
+    ///
+    /// # Errors
+    ///
+    /// As [`RdmaOp::read`], and what `take` returns.
+    pub(crate) fn read_registered(
+        &mut self,
+        how: &RegisteredReads,
+        (handle, offset): (u32, u64),
+        at: usize,
+        len: usize,
+        mut take: impl FnMut() -> Result<KBox<Window>>,
+    ) -> Result {
+        let span = how.pages.checked_mul(PAGE_SIZE).ok_or(EINVAL)?;
+        let mut done = 0usize;
+        while done < len {
+            let position = at.checked_add(done).ok_or(EMSGSIZE)?;
+            let number = position.checked_div(span).ok_or(EINVAL)?;
+            let within = position.checked_rem(span).ok_or(EINVAL)?;
+            let region = match self.current {
+                Some((current, region)) if current == number => region,
+                _ => {
+                    self.end_window(how)?;
+                    self.cover(how, number, take()?)?
+                }
+            };
+            let now = len.saturating_sub(done).min(span.saturating_sub(within));
+            // CAST: `usize` to `u64` is lossless.
+            let remote = offset.checked_add(done as u64).ok_or(EINVAL)?;
+            self.chain.start(handle, remote)?;
+            self.chain
+                .add_region(&region, within, u32::try_from(now)?)?;
+            done = done.checked_add(now).ok_or(EMSGSIZE)?;
+        }
+        Ok(())
+    }
+
+    /// Has the window in use invalidated: no Read into it follows.
+    ///
+    /// # Errors
+    ///
+    /// `ENOSPC` beyond the windows asked for.
+    pub(crate) fn end_window(&mut self, how: &RegisteredReads) -> Result {
+        match self.current.take() {
+            Some((_, region)) => self.chain.invalidate(&region, how.read_inv),
+            None => Ok(()),
+        }
+    }
+
+    /// Has window `number` of the pages registered.
+    fn cover(
+        &mut self,
+        how: &RegisteredReads,
+        number: usize,
+        mut window: KBox<Window>,
+    ) -> Result<Registration> {
+        let first = number.checked_mul(how.pages).ok_or(EMSGSIZE)?;
+        let region = window.cover(self.private.iter().skip(first).take(how.pages))?;
+        self.windows
+            .push_within_capacity(window)
+            .map_err(|_| ENOSPC)?;
+        self.chain.register(&region, how.remote_write)?;
+        self.current = Some((number, region));
+        Ok(region)
+    }
+
+    /// The windows in use, to be given back when the operation is over.
+    pub(crate) fn windows_mut(&mut self) -> &mut KVec<KBox<Window>> {
+        &mut self.windows
+    }
+
     /// Adds an RDMA Write of `pieces`, whose pages must be moved to [`RdmaOp::shared_mut`] before
     /// the operation is posted.
     ///
@@ -193,7 +302,14 @@ impl RdmaOp {
     /// Hands the memory back to the CPU.
     pub(crate) fn finish(&mut self) {
         self.map.clear();
+        self.windows.clear();
+        self.current = None;
         self.chain.clear();
+    }
+
+    /// RDMA Reads or Writes so far.
+    pub(crate) fn rdma_requests(&self) -> usize {
+        self.chain.rdma_len()
     }
 
     /// Work requests so far.
@@ -210,6 +326,11 @@ impl RdmaOp {
     /// [`RdmaOp::finish`], except to read into them.
     pub(crate) fn private_mut(&mut self) -> &mut KVec<PrivatePage> {
         &mut self.private
+    }
+
+    /// Counts the operation as in use, or no longer.
+    pub(crate) fn set_in_use(&mut self, in_use: bool) {
+        self.in_use = in_use.then(|| Counted::new(&stats::objects().rdma_ops));
     }
 
     /// Whether [`RdmaOp::shared_mut`] were all pages of a thread, so that the pool may have them

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Calls with Read chunks.
+//! Calls with Read chunks: the first pass.
 //!
-//! The first pass posts the RDMA Reads into pages of the pool and lets go of its thread; it touches
-//! none of the thread's pages. The second pass, on whatever thread comes, takes the pages back from
-//! the device, completes them with what was inline, and exchanges them for the thread's. The
-//! page the message was received in stays with the context in between.
+//! It posts the RDMA Reads into pages of the pool and lets go of its thread; it touches none of the
+//! thread's pages. The page the message was received in stays with the context until the second
+//! pass, which is [`assemble`](super::assemble).
 
 use crate::{
     ib::{
@@ -26,10 +25,7 @@ use crate::{
     },
     kern::{
         context::Sleepable,
-        page::{
-            PrivatePage,
-            PAGE_SIZE, //
-        }, //
+        page::PrivatePage, //
     },
     proto::{
         Answer,
@@ -41,11 +37,7 @@ use crate::{
     ratelimited,
     stats,
     svc::{
-        rqst::{
-            CallPages,
-            Received,
-            Rqst, //
-        },
+        rqst::Received,
         xprt::Xprt, //
     },
     transport::{
@@ -53,7 +45,8 @@ use crate::{
         connection::Connection,
         rdma_op::{
             Demand,
-            RdmaOp, //
+            RdmaOp,
+            RegisteredReads, //
         },
         recv::{
             self,
@@ -74,8 +67,9 @@ pub(crate) struct Parts {
     /// The page the message was received in.
     pub(crate) header: PrivatePage,
     /// Length of the message.
-    len: usize,
-    shape: CallShape,
+    pub(super) len: usize,
+    /// What the parser found.
+    pub(super) shape: CallShape,
     /// The call.
     pub(crate) call: KBox<CallContext>,
 }
@@ -105,8 +99,12 @@ impl SendWork for ReadContext {
 impl Completion for ReadContext {
     type Context = Xprt<Connection>;
 
-    fn done(work: Work<Self>, wc: Wc<'_>, conn: &Xprt<Connection>) {
-        if wc.ok().is_none() {
+    fn done(mut work: Work<Self>, wc: Wc<'_>, conn: &Xprt<Connection>) {
+        let good = wc.ok().is_some();
+        if let Some(parts) = &mut work.0 {
+            conn.windows().put(parts.op.windows_mut(), good);
+        }
+        if !good {
             if !wc.is_flushed() {
                 stats::stats().read_errors.inc();
                 ratelimited!(pr_info!(
@@ -116,30 +114,55 @@ impl Completion for ReadContext {
                 ));
             }
             discard(conn, work);
-            conn.deferred_close();
+            conn.close_soon();
             return;
         }
         if let Err(work) = conn.inbox().put_read(conn, work) {
             discard(conn, work);
-            conn.deferred_close();
+            conn.close_soon();
         }
     }
 }
 
+/// Ends a call that comes to nothing.
+pub(super) fn abandon(conn: &Xprt<Connection>, mut parts: Parts) {
+    // Windows that are still there were not posted.
+    conn.windows().put(parts.op.windows_mut(), true);
+    conn.depot().put_op(parts.op);
+    conn.depot().put_page(parts.header);
+    conn.end_call(parts.call);
+}
+
 /// Ends a call whose RDMA Reads came to nothing.
-fn discard(conn: &Xprt<Connection>, mut work: Work<ReadContext>) {
+pub(super) fn discard(conn: &Xprt<Connection>, mut work: Work<ReadContext>) {
     if let Some(parts) = work.take() {
-        conn.depot().put_op(parts.op);
-        conn.depot().put_page(parts.header);
-        conn.end_call(parts.call);
+        abandon(conn, parts);
     }
     conn.depot().put_read(work);
+}
+
+/// Why the Reads of a call were not posted.
+enum Refusal {
+    /// They cannot be, or not now: the client is told.
+    Answer,
+    /// The connection is of no use any more.
+    Broken,
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        if error == E2BIG || error == ENOMEM {
+            Self::Answer
+        } else {
+            Self::Broken
+        }
+    }
 }
 
 /// First pass: posts the RDMA Reads of a call.
 pub(crate) fn start(
     conn: &Xprt<Connection>,
-    call: Result<KBox<CallContext>>,
+    call: KBox<CallContext>,
     shape: CallShape,
     header: PrivatePage,
     len: usize,
@@ -148,68 +171,94 @@ pub(crate) fn start(
 ) -> Received {
     // The page stays with the call, so the Receive gets one of the pool's.
     recv::repost(conn, work, None, context);
-    let Ok(call) = call else {
-        conn.depot().put_page(header);
-        conn.deferred_close();
-        return Received::NOTHING;
-    };
     let fixed = call.fixed();
-    let parts = Parts {
-        // Replaced by one of the pool's in `post`; an error before leaves it there.
-        op: match conn.depot().op(context) {
-            Ok(op) => op,
-            Err(_) => {
-                conn.depot().put_page(header);
-                conn.end_call(call);
-                conn.deferred_close();
-                return Received::NOTHING;
-            }
-        },
-        header,
-        len,
-        shape,
-        call,
+    let posted = match conn.depot().op(context) {
+        Ok(op) => {
+            let parts = Parts {
+                op,
+                header,
+                len,
+                shape,
+                call,
+            };
+            post(conn, parts, context)
+        }
+        Err(error) => {
+            conn.depot().put_page(header);
+            conn.end_call(call);
+            Err(error.into())
+        }
     };
-    match post(conn, parts, context) {
+    match posted {
         Ok(()) => {}
-        Err(Refusal::TooLarge) => recv::refuse(conn, Answer::ErrChunk(fixed), context),
-        Err(Refusal::Broken) => conn.deferred_close(),
+        Err(Refusal::Answer) => recv::refuse(conn, Answer::ErrChunk(fixed), context),
+        Err(Refusal::Broken) => conn.close_soon(),
     }
     Received::NOTHING
 }
 
-/// Why the Reads of a call were not posted.
-enum Refusal {
-    /// They can never be: the client is told.
-    TooLarge,
-    /// The connection is of no use any more.
-    Broken,
+/// What the Reads of a call need, known before anything is allocated.
+struct Plan {
+    pages: usize,
+    windows: usize,
+    demand: Demand,
+    slots: u32,
+    registered: Option<RegisteredReads>,
 }
 
-/// Builds and posts the chain. On error all that `parts` holds is back where it belongs.
-fn post(conn: &Xprt<Connection>, mut parts: Parts, context: &Sleepable) -> Result<(), Refusal> {
-    let give_up = |parts: Parts, why: Refusal| {
-        conn.depot().put_op(parts.op);
-        conn.depot().put_page(parts.header);
-        conn.end_call(parts.call);
-        Err(why)
+/// # Errors
+///
+/// `E2BIG` when the Send Queue or the thread's pages can never hold them.
+fn plan(conn: &Xprt<Connection>, call: &Call<'_>) -> Result<Plan> {
+    let pages = call.sink_pages();
+    let registered = conn.registered_reads();
+    let windows = registered.map_or(0, |how| pages.div_ceil(how.pages.max(1)));
+    let max_sge = match registered {
+        // A segment's share of a window is one element, and a window's end splits one segment.
+        Some(_) => u32::MAX,
+        None => conn.endpoint().geometry().max_read_sge,
     };
-    match build(conn, &mut parts, context) {
-        Ok(()) => {}
-        Err(error) if error == E2BIG => return give_up(parts, Refusal::TooLarge),
-        Err(_) => return give_up(parts, Refusal::Broken),
+    let demand = call.read_demand(NonZeroU32::new(max_sge).ok_or(EINVAL)?);
+    // CAST: `u32` to `usize` is lossless on 64-bit.
+    let demand = Demand {
+        work_requests: (demand.work_requests as usize).saturating_add(windows),
+        sges: (demand.sges as usize).saturating_add(windows),
+    };
+    let slots = windows
+        .saturating_mul(2)
+        .saturating_add(demand.work_requests);
+    let slots = u32::try_from(slots).map_err(|_| E2BIG)?;
+    if slots > conn.queues().sq.depth() || pages >= conn.maxpages() {
+        return Err(E2BIG);
     }
-    let Ok(slots) = u32::try_from(parts.op.work_requests()) else {
-        return give_up(parts, Refusal::TooLarge);
+    Ok(Plan {
+        pages,
+        windows,
+        demand,
+        slots,
+        registered,
+    })
+}
+
+/// Plans, waits for room, builds and posts. On error all that `parts` holds is back where it
+/// belongs.
+fn post(conn: &Xprt<Connection>, mut parts: Parts, context: &Sleepable) -> Result<(), Refusal> {
+    // Pages are taken once there is room: threads that wait in line hold none.
+    let reserved = (|| -> Result<_> {
+        let plan = plan(conn, &parts.view()?)?;
+        let credit = conn.reserve_slots(plan.slots, context)?;
+        build(conn, &mut parts, &plan, context)?;
+        Ok((credit, conn.depot().read(context)?))
+    })();
+    let (credit, mut read) = match reserved {
+        Ok(reserved) => reserved,
+        Err(error) => {
+            abandon(conn, parts);
+            return Err(Refusal::from(error));
+        }
     };
-    let Ok(credit) = conn.queues().sq.reserve(slots, context) else {
-        return give_up(parts, Refusal::Broken);
-    };
-    let mut read = match conn.depot().read(context) {
-        Ok(read) => read,
-        Err(_) => return give_up(parts, Refusal::Broken),
-    };
-    stats::stats().read_wrs.add(slots.into());
+    // CAST: At most the slots.
+    stats::stats().read_wrs.add(parts.op.rdma_requests() as i64);
     read.0 = Some(parts);
     match conn.endpoint().post_send(conn, read, credit) {
         Ok(()) => Ok(()),
@@ -221,32 +270,24 @@ fn post(conn: &Xprt<Connection>, mut parts: Parts, context: &Sleepable) -> Resul
     }
 }
 
+impl Parts {
+    /// The call, seen again.
+    pub(super) fn view(&self) -> Result<Call<'_>> {
+        let message = self.header.bytes().get(..self.len).ok_or(EINVAL)?;
+        Call::from_shape(message, self.shape).ok_or(EINVAL)
+    }
+}
+
 /// Fetches pages and describes the Reads.
-///
-/// # Errors
-///
-/// `E2BIG` when the Send Queue or the thread's pages can never hold them; found before anything
-/// is allocated.
-fn build(conn: &Xprt<Connection>, parts: &mut Parts, context: &Sleepable) -> Result {
-    let target = conn.target();
+fn build(conn: &Xprt<Connection>, parts: &mut Parts, plan: &Plan, context: &Sleepable) -> Result {
+    let mut target = conn.target();
+    target.max_sge = conn.endpoint().geometry().max_read_sge;
     let message = parts.header.bytes().get(..parts.len).ok_or(EINVAL)?;
     let call = Call::from_shape(message, parts.shape).ok_or(EINVAL)?;
-    let max_sge = NonZeroU32::new(target.max_sge).ok_or(EINVAL)?;
-    let demand = call.read_demand(max_sge);
-    let pages = call.sink_pages();
-    if demand.work_requests > conn.queues().sq.depth() || pages >= conn.maxpages() {
-        return Err(E2BIG);
-    }
-    conn.depot().fill(parts.op.private_mut(), pages, context)?;
-    // CAST: `u32` to `usize` is lossless on 64-bit.
-    parts.op.begin(
-        Opcode::Read,
-        &target,
-        Demand {
-            work_requests: demand.work_requests as usize,
-            sges: demand.sges as usize,
-        },
-    )?;
+    let op = &mut parts.op;
+    conn.depot().fill(op.private_mut(), plan.pages, context)?;
+    op.begin(Opcode::Read, &target, plan.demand)?;
+    op.begin_windows(plan.windows)?;
     let inline_counts = matches!(call.layout(), Layout::Stream);
     let mut at = 0usize;
     let mut bytes = 0i64;
@@ -258,7 +299,13 @@ fn build(conn: &Xprt<Connection>, parts: &mut Parts, context: &Sleepable) -> Res
                 offset,
                 len,
             } => {
-                parts.op.read(&target, (handle, offset), at, len as usize)?;
+                let remote = (handle, offset);
+                match &plan.registered {
+                    None => op.read(&target, remote, at, len as usize)?,
+                    Some(how) => op.read_registered(how, remote, at, len as usize, || {
+                        conn.windows().take(conn.endpoint(), context)
+                    })?,
+                }
                 bytes = bytes.saturating_add(len.into());
                 len
             }
@@ -267,196 +314,9 @@ fn build(conn: &Xprt<Connection>, parts: &mut Parts, context: &Sleepable) -> Res
         };
         at = at.checked_add(len as usize).ok_or(EINVAL)?;
     }
+    if let Some(how) = &plan.registered {
+        op.end_window(how)?;
+    }
     stats::stats().read_bytes.add(bytes);
     Ok(())
-}
-
-/// Second pass: completes a call whose RDMA Reads are done and hands it to the thread.
-pub(crate) fn finish(
-    conn: &Xprt<Connection>,
-    rqst: &mut Rqst<Connection>,
-    mut work: Work<ReadContext>,
-    context: &Sleepable,
-) -> Received {
-    let parts = work.take();
-    conn.depot().put_read(work);
-    let Some(mut parts) = parts else {
-        return Received::NOTHING;
-    };
-    // From here on the pages are the CPU's.
-    parts.op.finish();
-    match assemble(&mut parts) {
-        Ok(how) => install(conn, rqst, parts, how),
-        Err(answer) => {
-            conn.depot().put_op(parts.op);
-            conn.depot().put_page(parts.header);
-            conn.end_call(parts.call);
-            recv::refuse(conn, answer, context);
-            Received::NOTHING
-        }
-    }
-}
-
-/// How a completed call lies in memory.
-enum Shape {
-    /// The argument in pages, the rest in the page of the message, split at `split`.
-    Single {
-        start: usize,
-        split: usize,
-        padded: usize,
-    },
-    /// All of it in pages.
-    Stream { len: usize },
-}
-
-/// Writes what did not come by RDMA Read: inline parts and padding.
-fn assemble(parts: &mut Parts) -> Result<Shape, Answer> {
-    let Parts {
-        op,
-        header,
-        len,
-        shape,
-        call: remembered,
-    } = parts;
-    let broken = Answer::ErrChunk(remembered.fixed());
-    let message = header.bytes().get(..*len).unwrap_or(&[]);
-    let Some(call) = Call::from_shape(message, *shape) else {
-        return Err(broken);
-    };
-    let start = call.header_len();
-    match call.layout() {
-        // CAST: `u32` to `usize` is lossless on 64-bit.
-        Layout::Single {
-            position,
-            chunk_len,
-        } => {
-            let padded = (chunk_len as usize).next_multiple_of(4);
-            if !fill(op, chunk_len as usize, padded, None) {
-                return Err(broken);
-            }
-            Ok(Shape::Single {
-                start,
-                split: start.saturating_add(position as usize),
-                padded,
-            })
-        }
-        Layout::Inline | Layout::Stream => {
-            let mut at = 0usize;
-            for piece in call.assembly() {
-                let (piece_len, source) = match piece {
-                    Piece::Remote { len, .. } => (len as usize, Source::Device),
-                    Piece::Pad { len } => (len as usize, Source::Zeros),
-                    Piece::Inline { off, len } => {
-                        let bytes = usize::try_from(off)
-                            .ok()
-                            .and_then(|off| call.payload().get(off..))
-                            .and_then(|rest| rest.get(..len as usize))
-                            .ok_or(broken)?;
-                        (len as usize, Source::Bytes(bytes))
-                    }
-                };
-                let end = at.saturating_add(piece_len);
-                let filled = match source {
-                    Source::Device => true,
-                    Source::Zeros => fill(op, at, end, None),
-                    Source::Bytes(bytes) => fill(op, at, end, Some(bytes)),
-                };
-                if !filled {
-                    return Err(broken);
-                }
-                at = end;
-            }
-            let first = op.private_mut().first();
-            let first = first.and_then(|page| page.bytes().get(..at.min(PAGE_SIZE)));
-            call.check_assembled(first.unwrap_or(&[]))
-                .map_err(|reject| reject.answer())?;
-            Ok(Shape::Stream { len: at })
-        }
-    }
-}
-
-/// Where a piece's bytes come from.
-enum Source<'a> {
-    Device,
-    Zeros,
-    Bytes(&'a [u8]),
-}
-
-/// Writes `from..to` of the operation's pages, with `bytes` or zeros; whether it could.
-fn fill(op: &mut RdmaOp, from: usize, to: usize, bytes: Option<&[u8]>) -> bool {
-    let pages = op.private_mut();
-    let mut at = from;
-    let mut rest = bytes;
-    while at < to {
-        let in_page = at % PAGE_SIZE;
-        let len = to.saturating_sub(at).min(PAGE_SIZE.saturating_sub(in_page));
-        let slot = pages
-            .get_mut(at / PAGE_SIZE)
-            .and_then(|page| page.bytes_mut().get_mut(in_page..))
-            .and_then(|slot| slot.get_mut(..len));
-        let Some(slot) = slot else {
-            return false;
-        };
-        match rest {
-            None => slot.fill(0),
-            Some(bytes) => {
-                let Some((now, later)) = bytes.split_at_checked(len) else {
-                    return false;
-                };
-                slot.copy_from_slice(now);
-                rest = Some(later);
-            }
-        }
-        at = at.saturating_add(len);
-    }
-    true
-}
-
-/// Gives the completed call to the thread.
-fn install(
-    conn: &Xprt<Connection>,
-    rqst: &mut Rqst<Connection>,
-    parts: Parts,
-    how: Shape,
-) -> Received {
-    let Parts {
-        mut op,
-        header,
-        len,
-        call,
-        ..
-    } = parts;
-    let pages = match how {
-        Shape::Single {
-            start,
-            split,
-            padded,
-        } => CallPages::Single {
-            page: header,
-            head: start..split,
-            tail: split..len,
-            sink: op.private_mut(),
-            sink_len: padded,
-        },
-        Shape::Stream { len } => {
-            conn.depot().put_page(header);
-            CallPages::Stream {
-                sink: op.private_mut(),
-                len,
-            }
-        }
-    };
-    let received = rqst.install(pages, call, |page| conn.depot().put_shared(page));
-    conn.depot().put_op(op);
-    match received {
-        Ok(received) => {
-            stats::stats().calls_read.inc();
-            received
-        }
-        Err((_, call)) => {
-            conn.end_call(call);
-            conn.deferred_close();
-            Received::NOTHING
-        }
-    }
 }

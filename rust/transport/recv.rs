@@ -98,14 +98,14 @@ impl Completion for RecvContext {
             Some(ok) if ok.is_recv() && ok.byte_len() <= INLINE_SIZE => ok.byte_len(),
             Some(_) => {
                 stats::stats().receive_errors.inc();
-                conn.deferred_close();
+                conn.close_soon();
                 return;
             }
             None => {
                 if !wc.is_flushed() {
                     stats::stats().receive_errors.inc();
                 }
-                conn.deferred_close();
+                conn.close_soon();
                 return;
             }
         };
@@ -116,7 +116,7 @@ impl Completion for RecvContext {
             len: len as usize,
         };
         if conn.inbox().put_message(conn, message).is_err() {
-            conn.deferred_close();
+            conn.close_soon();
         }
     }
 }
@@ -146,7 +146,7 @@ pub(crate) fn repost(
 ) {
     let page = page.and_then(|page| page.try_into_private().ok());
     if post(conn, work, page, context).is_err() {
-        conn.deferred_close();
+        conn.close_soon();
     }
 }
 
@@ -159,7 +159,7 @@ pub(crate) fn receive(
 ) -> Received {
     let Message { mut work, len } = message;
     let Some(page) = work.buffer.unload() else {
-        conn.deferred_close();
+        conn.close_soon();
         return Received::NOTHING;
     };
     let bytes = page.bytes().get(..len).unwrap_or(&[]);
@@ -186,25 +186,25 @@ pub(crate) fn receive(
             return Received::NOTHING;
         }
     };
-    if call.has_read_chunks() {
-        let shape = call.shape();
-        let context_of_call = remember(conn, &call, context);
-        return read::start(conn, context_of_call, shape, page, len, work, context);
-    }
-    let head = call.header_len()..len;
-    let Ok(call) = remember(conn, &call, context) else {
-        conn.deferred_close();
+    let Ok(remembered) = remember(conn, &call, context) else {
+        refuse(conn, Answer::ErrChunk(call.fixed()), context);
+        repost(conn, work, Some(page.into_shared()), context);
         return Received::NOTHING;
     };
+    if call.has_read_chunks() {
+        let shape = call.shape();
+        return read::start(conn, remembered, shape, page, len, work, context);
+    }
+    let head = call.header_len()..len;
     stats::stats().calls_inline.inc();
     let mut displaced = None;
-    let received = rqst.install(CallPages::Inline { page, call: head }, call, |page| {
+    let received = rqst.install(CallPages::Inline { page, call: head }, remembered, |page| {
         displaced = Some(page);
     });
     repost(conn, work, displaced, context);
     received.unwrap_or_else(|(_, call)| {
         conn.end_call(call);
-        conn.deferred_close();
+        conn.close_soon();
         Received::NOTHING
     })
 }
@@ -256,6 +256,6 @@ pub(crate) fn refuse(conn: &Xprt<Connection>, answer: Answer, context: &Sleepabl
             "{}: cannot answer a malformed message\n",
             conn.peer_name()
         ));
-        conn.deferred_close();
+        conn.close_soon();
     }
 }

@@ -63,7 +63,7 @@ pub(crate) fn send(
     let mut work = match conn.send_context(context) {
         Ok(work) => work,
         Err(error) => {
-            conn.deferred_close();
+            conn.close_soon();
             return Err(error);
         }
     };
@@ -82,7 +82,7 @@ pub(crate) fn send(
         }
         Err(error) if error == E2BIG => fail(conn, Failure::TooLarge(fixed), context),
         Err(error) => {
-            conn.deferred_close();
+            conn.close_soon();
             Err(error)
         }
     }
@@ -95,7 +95,7 @@ fn fail(conn: &Xprt<Connection>, failure: Failure, context: &Sleepable) -> Resul
             Err(EMSGSIZE)
         }
         Failure::Broken(error) => {
-            conn.deferred_close();
+            conn.close_soon();
             Err(error)
         }
     }
@@ -113,6 +113,9 @@ fn build(
         return Err(Failure::Broken(EINVAL));
     };
     let fixed = call.fixed();
+    if call.overruns() {
+        return Err(Failure::TooLarge(fixed));
+    }
     let lists = call.lists().ok_or(EINVAL)?;
     let plan = plan_reply(&lists, call.payloads(), reply.len(), conn.inline_max())
         .map_err(|_| Failure::TooLarge(fixed))?;

@@ -23,6 +23,7 @@ use crate::{
         }, //
     },
     kern::{
+        bytes,
         context::Sleepable,
         page::{
             PrivatePage,
@@ -30,7 +31,10 @@ use crate::{
         }, //
     },
     ratelimited,
-    stats,
+    stats::{
+        self,
+        Counted, //
+    },
     svc::xprt::Xprt,
     transport::{
         connection::Connection,
@@ -45,6 +49,7 @@ pub(crate) struct SendContext {
     len: u32,
     invalidate: Option<u32>,
     op: Option<KBox<RdmaOp>>,
+    in_use: Option<Counted>,
 }
 
 impl SendContext {
@@ -59,12 +64,18 @@ impl SendContext {
             len: 0,
             invalidate: None,
             op: None,
+            in_use: None,
         })
     }
 
     /// The message, to be written.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8; PAGE_SIZE] {
         self.buffer.bytes_mut()
+    }
+
+    /// Counts the context as in use, or no longer.
+    pub(crate) fn set_in_use(&mut self, in_use: bool) {
+        self.in_use = in_use.then(|| Counted::new(&stats::objects().sends));
     }
 
     /// Has the Send preceded by RDMA Writes.
@@ -112,7 +123,7 @@ impl Completion for SendContext {
         }
         conn.put_send(work);
         if failed {
-            conn.deferred_close();
+            conn.close_soon();
         }
     }
 }
@@ -131,7 +142,7 @@ pub(crate) fn post(
 ) -> Result {
     let writes = work.op.as_ref().map_or(0, |op| op.work_requests());
     let slots = u32::try_from(writes)?.checked_add(1).ok_or(E2BIG)?;
-    let credit = match conn.queues().sq.reserve(slots, context) {
+    let credit = match conn.reserve_slots(slots, context) {
         Ok(credit) => credit,
         Err(error) => {
             conn.put_send(work);
@@ -158,7 +169,7 @@ fn post_reserved(
             if let PostError::Rejected(work) = error {
                 conn.put_send(work);
             }
-            conn.deferred_close();
+            conn.close_soon();
             Err(ENOTCONN)
         }
     }
@@ -172,7 +183,7 @@ fn post_reserved(
 pub(crate) fn raw(conn: &Xprt<Connection>, message: &[u8], context: &Sleepable) -> Result {
     let mut work = conn.send_context(context)?;
     let room = work.bytes_mut().get_mut(..message.len()).ok_or(EMSGSIZE)?;
-    room.copy_from_slice(message);
+    bytes::copy(room, message);
     post(conn, work, message.len(), context)
 }
 

@@ -16,6 +16,7 @@ use crate::{
             Installed,
             ModuleCell, //
         },
+        params,
         shrinker::Shrink,
         work_queue::WorkQueue, //
     },
@@ -25,7 +26,8 @@ use crate::{
     },
     transport::{
         connection::Connection,
-        depot::Depot, //
+        depot::Depot,
+        geometry::ReaderChoice, //
     }, //
 };
 use kernel::prelude::*;
@@ -48,6 +50,8 @@ pub(crate) struct Shared {
     /// The pools.
     #[pin]
     pub(crate) depot: Depot,
+    /// What the administrator wants of the reader.
+    pub(crate) reader: ReaderChoice,
 }
 
 impl Shared {
@@ -55,8 +59,11 @@ impl Shared {
     ///
     /// # Errors
     ///
-    /// `ENOMEM`.
+    /// `ENOMEM`; `EINVAL` for a parameter that makes no sense.
     pub(crate) fn install() -> Result<Installed<Self>> {
+        let reader = ReaderChoice::parse(params::reader()).inspect_err(|_| {
+            pr_err!("reader must be auto, local or frmr\n");
+        })?;
         let queue = WorkQueue::new(crate::NAME)?;
         let shared = KBox::pin_init(
             try_pin_init!(Self {
@@ -64,6 +71,7 @@ impl Shared {
                 devices <- Devices::new(),
                 connections <- Registry::new(),
                 depot <- Depot::new(),
+                reader,
             }? Error),
             GFP_KERNEL,
         )?;
