@@ -47,6 +47,10 @@ vm-client: ## A shell in the client of "make vm"
 vm-server: ## One more shell in the server of "make vm"
 	@scripts/vm shell --attach server
 
+.PHONY: bench-quick
+bench-quick: ## Work per operation, this transport against the kernel's, counted in one boot
+	@scripts/vm bench
+
 ##@ Testing
 .PHONY: test
 test: ## lint, host-test and the ci tier in machines; what CI runs
