@@ -2,6 +2,8 @@
 """A server and a client (or one machine that is both), booted and connected."""
 
 import concurrent.futures
+import fcntl
+import glob
 import os
 import shutil
 import sys
@@ -13,6 +15,28 @@ from . import images, klog, machine
 TOP = images.TOP
 BOOT_LIMIT = 300
 NFS_PORT = 20049
+
+
+PREFIX = f"{tempfile.gettempdir()}/svcrdma-vm-"
+
+
+def make_work():
+    """A folder for one run (in /tmp: paths of sockets must be short), and the lock that says it is in use.
+
+    Those of runs that were killed are removed on the way.
+    """
+    for leftover in glob.glob(f"{PREFIX}*/lock"):
+        with open(leftover, encoding="ascii") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            shutil.rmtree(os.path.dirname(leftover), ignore_errors=True)
+    work = tempfile.mkdtemp(prefix=os.path.basename(PREFIX))
+    lock = open(f"{work}/lock.new", "w", encoding="ascii")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    os.rename(f"{work}/lock.new", f"{work}/lock")
+    return work, lock
 
 
 def say(text):
@@ -54,8 +78,7 @@ class Lab:
 
     def __enter__(self):
         os.makedirs(self.directory, exist_ok=True)
-        # Socket paths must be short; disks need not be kept.
-        self.work = tempfile.mkdtemp(prefix="svcrdma-vm-")
+        self.work, self.lock = make_work()
         try:
             self._make()
             self.boot()
@@ -73,6 +96,7 @@ class Lab:
                 one.kill()
                 self._keep_logs(one)
         shutil.rmtree(self.work, ignore_errors=True)
+        self.lock.close()
 
     def _keep_logs(self, one):
         for name in os.listdir(self.work):
@@ -99,7 +123,7 @@ class Lab:
                                       mac="52:54:00:00:00:01", **common)
         disks = [disks[0], f"ro:{self.work}/modules-client"] + ([f"ro:{self.data}"] if self.data else [])
         self.client = machine.Machine("client", self.work, disks=disks, network=f"connect:{wire}",
-                                      mac="52:54:00:00:00:02", **common)
+                                      mac="52:54:00:00:00:02", cpus=1, **common)
 
     def boot(self):
         """Boot all machines and set up network, RDMA and the server."""
