@@ -59,11 +59,7 @@ impl<'a> Source<'a> {
     fn new(entries: &'a [u8], position: u32) -> Self {
         Self {
             segments: SegmentsAt::new(entries, position),
-            current: Segment {
-                handle: 0,
-                length: 0,
-                offset: 0,
-            },
+            current: Segment::EMPTY,
         }
     }
 

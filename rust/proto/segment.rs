@@ -22,6 +22,13 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
+    /// Nothing, nowhere.
+    pub(super) const EMPTY: Self = Self {
+        handle: 0,
+        length: 0,
+        offset: 0,
+    };
+
     /// Reads one segment, or returns [`None`] if `reader` holds less.
     pub(super) fn read(reader: &mut Reader<'_>) -> Option<Self> {
         Some(Self {

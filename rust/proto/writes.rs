@@ -76,11 +76,7 @@ impl ReplyPlan {
             index: 0,
             reply_chunk: lists.reply_chunk(),
             segments: Segments::new(&[]),
-            segment: Segment {
-                handle: 0,
-                length: 0,
-                offset: 0,
-            },
+            segment: Segment::EMPTY,
             runs: Runs::Payload(None),
             run: Range { off: 0, len: 0 },
         }

@@ -7,9 +7,13 @@ tests do not notice is printed and must be in ACCEPTED, with the reason why no
 test can tell it from the original. Takes about half an hour on two cores; not
 part of `make test`.
 
-usage: mutate.py [--list] [SUBSTRING ...]    only mutants whose name contains one
+usage: mutate.py [--list] [--every N] [SUBSTRING ...]
+
+--every takes each N-th mutant; with words, only mutants whose name contains
+one of them are taken.
 """
 
+import argparse
 import os
 import pathlib
 import re
@@ -98,7 +102,7 @@ def bounded(seconds):
 def test(tree, seconds, *args):
     """Run the tests for some time; True if they pass, None if it does not compile."""
     env = dict(os.environ, CARGO_TARGET_DIR=str(tree / "target"), RUST_BACKTRACE="0",
-               CARGO_PROFILE_TEST_OPT_LEVEL="1")
+               CARGO_PROFILE_TEST_OPT_LEVEL="1", CARGO_PROFILE_TEST_DEBUG="0")
     command = ["cargo", "test", "-q", "--offline"]
     built = subprocess.run([*command, "--no-run"], cwd=tree / "selftests/host", env=env,
                            capture_output=True)
@@ -110,9 +114,14 @@ def test(tree, seconds, *args):
 
 
 def main():
-    only = [arg for arg in sys.argv[1:] if arg != "--list"]
-    todo = [m for m in mutants() if not only or any(word in m[0] for word in only)]
-    if "--list" in sys.argv:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--every", type=int, default=1, metavar="N")
+    parser.add_argument("words", nargs="*")
+    args = parser.parse_args()
+    todo = [m for m in mutants() if not args.words or any(word in m[0] for word in args.words)]
+    todo = todo[::args.every]
+    if args.list:
         print("\n".join(name for name, _, _ in todo))
         return 0
 
@@ -125,6 +134,8 @@ def main():
             print("the tests fail as they are")
             return 1
         for number, (mutant, path, text) in enumerate(todo):
+            if sys.stderr.isatty():
+                print(f"{number}/{len(todo)}", end="\r", file=sys.stderr)
             original = (tree / path).read_text()
             (tree / path).write_text(text)
             # The fast tests notice most.

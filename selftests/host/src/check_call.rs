@@ -240,15 +240,22 @@ fn check_shape(msg: &[u8], call: &Call<'_>) {
     assert!(again.assembly().eq(call.assembly()));
     assert!(Call::from_shape(&msg[..msg.len() - 1], shape).is_none());
 
-    let wrong: Vec<u8> = msg.iter().map(|byte| !byte).collect();
-    let wrong = Call::from_shape(&wrong, shape).unwrap();
-    let len: u64 = wrong
-        .assembly()
-        .map(|piece| match piece {
-            Piece::Inline { len, .. } | Piece::Pad { len } | Piece::Remote { len, .. } => {
-                u64::from(len)
-            }
-        })
-        .sum();
-    assert!(len <= u64::from(call.call_len()));
+    let inverted: Vec<u8> = msg.iter().map(|byte| !byte).collect();
+    let mut longer = msg.to_vec();
+    for entry in longer[16..call.header_len()].chunks_exact_mut(24) {
+        // The length, if this is a Read segment.
+        entry[12..16].copy_from_slice(&[0x7f; 4]);
+    }
+    for wrong in [inverted, longer] {
+        let wrong = Call::from_shape(&wrong, shape).unwrap();
+        let len: u64 = wrong
+            .assembly()
+            .map(|piece| match piece {
+                Piece::Inline { len, .. } | Piece::Pad { len } | Piece::Remote { len, .. } => {
+                    u64::from(len)
+                }
+            })
+            .sum();
+        assert!(len <= u64::from(call.call_len()));
+    }
 }

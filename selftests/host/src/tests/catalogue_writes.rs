@@ -145,6 +145,53 @@ fn e_counts() {
 }
 
 #[test]
+fn e_inline_call_with_any_lists() {
+    // Whatever lists there are, the RPC message begins where they end.
+    for lists in 0..8 {
+        let mut frame = Frame::msg(crate::frame::rpc_call(X, 80));
+        if lists & 1 != 0 {
+            frame = frame.read(44, seg(8));
+        }
+        if lists & 2 != 0 {
+            frame = frame.write(&[]).write(&[seg(8)]).write(&[]);
+        }
+        if lists & 4 != 0 {
+            frame = frame.reply(&[seg(8), seg(8)]);
+        }
+        let msg = frame.bytes();
+        assert_eq!(call(&msg).payload(), frame.payload);
+        assert_eq!(call(&msg).header_len(), msg.len() - 80);
+    }
+}
+
+#[test]
+fn e_empty_chunks_anywhere() {
+    // One result for each chunk; those of the empty ones stay inline.
+    for empty in 0..3 {
+        let mut writes = vec![segs(&[40]), segs(&[41]), segs(&[42])];
+        writes[empty].clear();
+        let case = ReplyCase {
+            writes,
+            payloads: vec![(128, 40), (176, 40), (224, 40)],
+            xdr_len: 264,
+            ..read_reply(&[], 0)
+        };
+        assert_eq!(case.check().pushes, [Ok(()); 3]);
+        let lens: Vec<u32> = lengths(&case)
+            .1
+            .iter()
+            .map(|chunk| chunk.iter().sum())
+            .collect();
+        let expected: Vec<u32> = (0..3).map(|n| if n == empty { 0 } else { 40 }).collect();
+        assert_eq!(lens, expected);
+        assert_eq!(
+            wire_len(&case.check().plan.unwrap()),
+            28 + 3 * 8 + 2 * 16 + 264 - 80
+        );
+    }
+}
+
+#[test]
 fn e_write_chunks() {
     // M089: the chunk is used up, the item is inline.
     let case = read_reply(&[&[]], 100);
