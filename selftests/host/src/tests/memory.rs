@@ -4,8 +4,8 @@
 //! requester would.
 
 use super::property::{
-    reply_case,
-    CASES, //
+    config,
+    reply_case, //
 };
 use crate::{
     check_reply::{
@@ -147,7 +147,7 @@ fn run(mut case: ReplyCase) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(CASES))]
+    #![proptest_config(config())]
 
     #[test]
     fn canaries_stay(case in reply_case()) {

@@ -35,7 +35,14 @@ use proptest::{
     },
 };
 
-pub(super) const CASES: u32 = 20_000;
+/// Many cases; one that fails is printed, not stored in the tree.
+pub(super) fn config() -> ProptestConfig {
+    ProptestConfig {
+        cases: 20_000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
 
 fn limits() -> impl Strategy<Value = Limits> {
     (select(vec![0, 3, 16, 256]), select(vec![40, 64, 100, 8192])).prop_map(
@@ -224,7 +231,7 @@ pub(super) fn reply_case() -> impl Strategy<Value = ReplyCase> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(CASES))]
+    #![proptest_config(config())]
 
     #[test]
     fn frames(frame in frame(), limits in limits()) {
