@@ -37,6 +37,7 @@ pub(crate) mod reject;
 mod reply_lists;
 mod segment;
 mod sink;
+mod upper_layer;
 mod wire;
 pub(crate) mod writes;
 

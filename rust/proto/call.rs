@@ -25,6 +25,7 @@ use super::{
         Reject, //
     },
     reply_lists::ReplyLists,
+    upper_layer::check_reducible,
     wire::pad, //
 };
 
@@ -205,6 +206,15 @@ impl<'a> Call<'a> {
     /// The pieces that the whole Call is made of.
     pub(crate) fn assembly(&self) -> Assembly<'a> {
         Assembly::new(*self)
+    }
+
+    /// Checks that what the Read chunks carry may be reduced. `rpc` is the begin of the RPC
+    /// message, [`Call::payload`] or what the Reads of an RDMA_NOMSG brought.
+    pub(crate) fn check_reducible(&self, rpc: &[u8]) -> Result<(), Reject> {
+        if self.chunks().is_empty() {
+            return Ok(());
+        }
+        check_reducible(rpc).map_err(|reason| Reject::new(reason, self.shape.fixed))
     }
 
     /// Checks the RPC message that the Reads of an RDMA_NOMSG brought, as [`parse`](super::parse)

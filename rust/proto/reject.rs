@@ -20,6 +20,8 @@ pub(crate) enum Reason {
     BadDirection,
     /// A reverse Reply with chunk lists, which this requester never offered.
     ReverseReplyWithChunks,
+    /// A Read chunk with an argument that may not be reduced.
+    NotReducible,
     /// A reverse Reply whose two XIDs differ.
     ReverseReplyXid,
     /// Protocol version other than 1.

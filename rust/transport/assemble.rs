@@ -135,7 +135,9 @@ fn assemble(parts: &mut Parts) -> Result<Shape, Answer> {
             }
             let first = op.private_mut().first();
             let first = first.and_then(|page| page.bytes().get(..at.min(PAGE_SIZE)));
-            call.check_assembled(first.unwrap_or(&[]))
+            let first = first.unwrap_or(&[]);
+            call.check_assembled(first)
+                .and_then(|()| call.check_reducible(first))
                 .map_err(|reject| reject.answer())?;
             Ok(Shape::Stream { len: at })
         }

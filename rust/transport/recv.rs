@@ -163,7 +163,13 @@ pub(crate) fn receive(
         return Received::NOTHING;
     };
     let bytes = page.bytes().get(..len).unwrap_or(&[]);
-    let call = match proto::parse(bytes, conn.limits()) {
+    let parsed = proto::parse(bytes, conn.limits()).and_then(|ingress| match &ingress {
+        Ingress::Call(call) if !call.payload().is_empty() => {
+            call.check_reducible(call.payload()).map(|()| ingress)
+        }
+        _ => Ok(ingress),
+    });
+    let call = match parsed {
         Ok(Ingress::Call(call)) => call,
         Ok(Ingress::ReverseReply { fixed, payload }) => {
             backchannel::receive(conn, &fixed, Some(payload));

@@ -64,3 +64,32 @@ fn k_error_replies() {
         assert_eq!(wire_len(&plan), plan.header_len() + xdr_len as usize);
     }
 }
+
+#[test]
+fn r40_only_eligible_arguments_are_reduced() {
+    let seg = (0x4567, 8, 0x7f00_0000_5000);
+    for (program, version, procedure, eligible) in [
+        (100_003, 3, 0, true),
+        (100_003, 3, 7, true),
+        (100_003, 3, 10, true),
+        (100_003, 3, 3, false),
+        (100_003, 3, 9, false),
+        (100_003, 2, 8, true),
+        (100_003, 2, 13, true),
+        (100_003, 2, 7, false),
+        (100_003, 4, 1, true),
+        (100_227, 3, 2, false),
+        (300_000, 1, 9, true),
+    ] {
+        let rpc = words(&[X, 0, 2, program, version, procedure, 0, 0, 0, 0]);
+        let msg = Frame::msg(rpc.clone()).read(40, seg).bytes();
+        let reduced = call(&msg);
+        let verdict = reduced.check_reducible(reduced.payload());
+        assert_eq!(verdict.is_ok(), eligible, "{program} {version} {procedure}");
+        // Without a Read chunk nothing is reduced; a Position Zero chunk reduces nothing either.
+        let plain = Frame::msg(rpc.clone()).bytes();
+        assert!(call(&plain).check_reducible(&rpc).is_ok());
+        let whole = Frame::nomsg().read(0, (1, 40, 0x1000)).bytes();
+        assert!(call(&whole).check_reducible(&rpc).is_ok());
+    }
+}
