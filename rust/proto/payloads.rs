@@ -89,6 +89,20 @@ impl Payloads {
         Ok(())
     }
 
+    /// Moves payloads that were reported at the place of their count behind it. `word` reads a word
+    /// of the encoded reply.
+    ///
+    /// `nfsd` of Linux 7.3 reports the target of an NFSv4 READLINK like that. Every other payload
+    /// has its count in front, which is how the two are told apart.
+    pub(crate) fn skip_counts(&mut self, word: impl Fn(u32) -> Option<u32>) {
+        for payload in self.table.iter_mut().filter(|payload| payload.len > 0) {
+            let before = payload.off.checked_sub(4).and_then(&word);
+            if before != Some(payload.len) && word(payload.off) == Some(payload.len) {
+                payload.off = payload.off.saturating_add(4);
+            }
+        }
+    }
+
     /// The payload of each Write chunk, as far as a reply of `xdr_len` bytes still has it.
     pub(super) fn within(&self, xdr_len: u32) -> [Payload; MAX_WRITE_CHUNKS] {
         self.table.map(|payload| {

@@ -88,6 +88,13 @@ impl<'a> XdrBuf<'a> {
         }
     }
 
+    /// The word at `offset` of the stream.
+    pub(crate) fn word(&self, offset: usize) -> Option<u32> {
+        let mut bytes = [0u8; 4];
+        self.copy(offset, &mut bytes).ok()?;
+        Some(u32::from_be_bytes(bytes))
+    }
+
     /// The piece at `offset`: from there to the end of its part of the buffer or of its page.
     fn piece_at(&self, offset: usize, max: usize) -> Option<PageRange<'a>> {
         let buf = self.get();

@@ -131,6 +131,12 @@ impl CallContext {
         self.payloads = payloads;
     }
 
+    /// Corrects where the result payloads are, once the reply is encoded; see
+    /// [`Payloads::skip_counts`].
+    pub(crate) fn settle_payloads(&mut self, word: impl Fn(u32) -> Option<u32>) {
+        self.payloads.skip_counts(word);
+    }
+
     /// Whether a result is larger than the Write chunk whose turn it was.
     pub(crate) fn overruns(&self) -> bool {
         self.overrun

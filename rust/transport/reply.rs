@@ -116,6 +116,8 @@ fn build(
     if call.overruns() {
         return Err(Failure::TooLarge(fixed));
     }
+    // CAST: `u32` to `usize` is lossless on 64-bit.
+    call.settle_payloads(|offset| reply.word(offset as usize));
     let lists = call.lists().ok_or(EINVAL)?;
     let plan = plan_reply(&lists, call.payloads(), reply.len(), conn.inline_max())
         .map_err(|_| Failure::TooLarge(fixed))?;

@@ -192,3 +192,19 @@ fn numbers_near_the_end() {
         }
     }
 }
+
+#[test]
+fn payloads_reported_at_their_count_are_moved() {
+    // A reply of ten words: word 4 is the count 8 of an item in words 5 and 6; word 8 is the count 4
+    // of an item in word 9. The first is reported at its count, as nfsd does for READLINK4.
+    let words = [0, 0, 0, 0, 8, 0x6162_6364, 0x6566_6768, 0, 4, 0x696a_6b6c];
+    let wire = case(vec![chunk(1, 64), chunk(2, 64)], &[], 40).wire();
+    let lists = ReplyLists::from_wire(&wire).unwrap();
+    let mut payloads = Payloads::default();
+    payloads.push(&lists, 16, 8).unwrap();
+    payloads.push(&lists, 36, 4).unwrap();
+    payloads.skip_counts(|off| words.get(off as usize / 4).copied());
+    let plan = plan_reply(&lists, &payloads, 40, 4096).unwrap();
+    let places: Vec<_> = plan.writes(&lists).map(|op| (op.src_off, op.len)).collect();
+    assert_eq!(places, [(20, 8), (36, 4)]);
+}
