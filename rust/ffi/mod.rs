@@ -59,6 +59,7 @@ pub(crate) use kernel::bindings::{
     page,
     scatterlist,
     seq_file,
+    sg_init_table,
     shrinker,
     shrinker_free,
     sockaddr,

@@ -81,6 +81,8 @@ impl Window {
             list.push_within_capacity(entry).map_err(|_| ENOMEM)?;
         }
         let count = u32::try_from(pages)?;
+        // SAFETY: The list has that many entries.
+        unsafe { ffi::sg_init_table(list.as_mut_ptr(), count) };
         // SAFETY: The domain is valid.
         let mr = from_err_ptr(unsafe {
             ffi::ib_alloc_mr(pd.as_ptr(), ffi::ib_mr_type_IB_MR_TYPE_MEM_REG, count)
