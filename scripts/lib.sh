@@ -9,9 +9,10 @@ set -euo pipefail
 # The checkout, and the folder of everything that is slow to make. The cache is
 # shared by all checkouts of one user; what is in it is keyed by content.
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+HOME=${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}
 CACHE=${SVCRDMA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/svcrdma-rs}
 SVCRDMA_CACHE=$CACHE
-export TOP CACHE SVCRDMA_CACHE
+export HOME TOP CACHE SVCRDMA_CACHE
 
 # The one thing that is pinned: which kernel series from trixie-backports.
 KERNEL_SERIES=7.3
