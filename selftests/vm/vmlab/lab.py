@@ -52,11 +52,12 @@ class Lab:
     module     our svcrdma_rs.ko, installed on the server; None: nothing of ours
     transport  name of the listener's transport: "rdma-rs", or "rdma"
     tests      folder with installed selftests, /host/tests in the guests
+    cpus       processors of the server (the client has one: emulation gets slower with each)
     data       image for the client, read-only: its third disk, /dev/vdc
     """
 
     def __init__(self, directory, *, machines=2, kernel="stock", driver="rxe", module=None, transport="rdma-rs",
-                 tests=None, filesystem="ext4", memory="2G", cmdline="", data=None):
+                 tests=None, filesystem="ext4", memory="2G", cmdline="", cpus=2, data=None):
         self.directory = os.path.realpath(directory)
         self.kernel = images.Kernel(kernel)
         self.driver = driver
@@ -65,6 +66,7 @@ class Lab:
         self.filesystem = filesystem
         self.memory = memory
         self.cmdline = cmdline
+        self.cpus = cpus
         self.data = data
         self.two = machines == 2
         self.shares = {"tests": tests} if tests else {}
@@ -116,11 +118,11 @@ class Lab:
         wire = f"{self.work}/wire"
         disks = [f"ro:{root}/root.erofs", f"ro:{self.work}/modules-server", f"{self.work}/export"]
         if not self.two:
-            self.server = self.client = machine.Machine("server", self.work, disks=disks, **common)
+            self.server = self.client = machine.Machine("server", self.work, disks=disks, cpus=self.cpus, **common)
             return
         images.make_modules(f"{self.work}/modules-client", self.kernel)
         self.server = machine.Machine("server", self.work, disks=disks, network=f"listen:{wire}",
-                                      mac="52:54:00:00:00:01", **common)
+                                      mac="52:54:00:00:00:01", cpus=self.cpus, **common)
         disks = [disks[0], f"ro:{self.work}/modules-client"] + ([f"ro:{self.data}"] if self.data else [])
         self.client = machine.Machine("client", self.work, disks=disks, network=f"connect:{wire}",
                                       mac="52:54:00:00:00:02", cpus=1, **common)
