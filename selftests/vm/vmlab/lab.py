@@ -13,7 +13,9 @@ import time
 from . import images, klog, machine
 
 TOP = images.TOP
-BOOT_LIMIT = 300
+# Hang detectors, for the stock kernel: 20 times what a busy machine needs.
+BOOT_LIMIT = 600
+SETUP_LIMIT = 600
 NFS_PORT = 20049
 
 
@@ -148,13 +150,13 @@ class Lab:
             f"(unit {self.unit * 1000:.1f} ms)")
 
     def _set_up_server(self):
-        self.server.run(["net-up", "1", self.driver])
-        self.server.run(["serve", "start", self.filesystem])
+        self.server.run(["net-up", "1", self.driver], SETUP_LIMIT)
+        self.server.run(["serve", "start", self.filesystem], SETUP_LIMIT)
         self.listen()
 
     def _set_up_client(self):
-        self.client.run(["net-up", "2", self.driver])
-        self.client.run(["client-up"])
+        self.client.run(["net-up", "2", self.driver], SETUP_LIMIT)
+        self.client.run(["client-up"], SETUP_LIMIT)
 
     def restart_client(self):
         """Power-cycle the client; the server stays."""
@@ -175,12 +177,12 @@ class Lab:
 
     def listen(self):
         """Load the transport and make its listener."""
-        self.server.run(["modprobe", "svcrdma_rs" if self.transport == "rdma-rs" else "rpcrdma"])
-        self.server.run(f"echo '{self.transport} {NFS_PORT}' > /proc/fs/nfsd/portlist")
+        self.server.run(["modprobe", "svcrdma_rs" if self.transport == "rdma-rs" else "rpcrdma"], SETUP_LIMIT)
+        self.server.run(f"echo '{self.transport} {NFS_PORT}' > /proc/fs/nfsd/portlist", SETUP_LIMIT)
 
     def _calibrate(self):
         """The unit of all deadlines: a NULL call's median round trip, at least 1 ms."""
-        result = self.server.run(["/run/guest/null-rtt"])
+        result = self.server.run(["/run/guest/null-rtt"], SETUP_LIMIT)
         self.unit = max(0.001, float(result.out))
 
     def environment(self):
