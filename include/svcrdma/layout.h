@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
+ * Members whose offsets, and structs whose sizes, Rust relies on. rust/ffi/layout.c turns the list
+ * into numbers with the compiler that builds the kernel; rust/ffi/layout.rs compares them with
+ * bindgen's view.
+ */
+/*
  * Members whose offsets, and structs whose sizes, Rust relies on. rust/ffi/layout.c turns the list into numbers with the
  * compiler that builds the kernel; rust/ffi/layout.rs compares them with bindgen's view.
  */
