@@ -31,7 +31,8 @@ write_on_server() {
 sees_both() { [ "$(cat "$MNT/$file")" = $'text\nmore' ]; }
 
 # Clients of earlier tests may linger; nfsd forgets them with its threads.
-trap 'exec 3<&-; umount -f "$MNT" 2>/dev/null; nfsd_stop; nfsd_restore; server "rm -f $EXPORT_DIR/callback.$$.*"' EXIT
+trap 'exec 3<&-; umount -f "$MNT" 2>/dev/null; nfsd_restore; server "rm -f $EXPORT_DIR/callback.$$.*"' EXIT
+nfsd_save
 nfsd_stop
 nfsd_start
 nfsd_end_grace

@@ -56,7 +56,7 @@ mount_nfs() {
 	case $address in *:*) address=[$address] proto=rdma6 ;; esac
 	[ "$version" != 3 ] || path=$EXPORT_DIR
 	mkdir -p "$MNT"
-	mount -t nfs -o "vers=$version,proto=$proto,port=$NFS_PORT${options:+,$options}" "$address:$path" "$MNT"
+	mount -t nfs -o "vers=$version,proto=$proto,port=$NFS_PORT,retry=0${options:+,$options}" "$address:$path" "$MNT"
 }
 
 umount_nfs() { umount "$MNT"; }
@@ -89,16 +89,14 @@ connections() {
 	echo $((ends * MACHINES / 2))
 }
 
-# nfsd_stop, nfsd_start: stop the server's threads and listeners; make them again
-# as they were at the first stop. The grace period for clients that were there
-# is not cut short by this: see nfsd_end_grace.
-nfsd_stop() {
-	[ -n "${nfsd_threads:-}" ] || {
-		nfsd_threads=$(server 'cat /proc/fs/nfsd/threads')
-		nfsd_ports=$(server 'LC_ALL=C sort -u /proc/fs/nfsd/portlist')
-	}
-	server 'echo 0 >/proc/fs/nfsd/threads'
+# nfsd_save, then nfsd_stop and nfsd_start: stop the server's threads and with them
+# all listeners; make them again as they were. The grace period for clients that
+# were there is not cut short by this: see nfsd_end_grace.
+nfsd_save() {
+	nfsd_threads=$(server 'cat /proc/fs/nfsd/threads')
+	nfsd_ports=$(server 'LC_ALL=C sort -u /proc/fs/nfsd/portlist')
 }
+nfsd_stop() { server 'echo 0 >/proc/fs/nfsd/threads'; }
 nfsd_start() {
 	server "while read -r port; do echo \"\$port\" >/proc/fs/nfsd/portlist || exit; done <<-END
 		$nfsd_ports
@@ -110,15 +108,12 @@ nfsd_end_grace() {
 	server 'for file in /proc/fs/nfsd/v4_end_grace /proc/fs/lockd/nlm_end_grace; do echo Y >$file; done 2>/dev/null; :'
 }
 
-# nfsd_restore: for traps; whatever state the test has left, as it was before.
+# nfsd_restore: for traps; whatever the test has left, as it was at nfsd_save.
 nfsd_restore() {
 	[ -n "${nfsd_threads:-}" ] || return 0
-	{
-		server 'echo 0 >/proc/fs/nfsd/threads'
-		nfsd_start
-		nfsd_end_grace
-	} 2>/dev/null
-	:
+	nfsd_stop 2>/dev/null
+	nfsd_start
+	nfsd_end_grace
 }
 
 # portlist LINE: write it there; the message of the error if it fails.

@@ -30,6 +30,7 @@ many_times() {
 }
 
 trap nfsd_restore EXIT
+nfsd_save
 nfsd_stop
 
 ktap_print_header

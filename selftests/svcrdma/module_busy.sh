@@ -19,11 +19,11 @@ use() { echo text >"$MNT/busy.$$" && rm "$MNT/busy.$$"; }
 
 restore() {
 	umount -f "$MNT" 2>/dev/null
-	nfsd_stop
 	nfsd_restore
 }
 
 trap restore EXIT
+nfsd_save
 
 ktap_print_header
 ktap_set_plan 14

@@ -17,14 +17,12 @@ use() { NFS_PORT=$1 mount_nfs "$2" && ls "$MNT" && umount_nfs; }
 
 restore() {
 	umount -f "$MNT" 2>/dev/null
-	nfsd_stop
 	nfsd_restore
 }
 
 trap restore EXIT
 before=$(server 'sort /proc/fs/nfsd/portlist')
-nfsd_ports=$(sort -u <<<"$before")
-nfsd_threads=$(server 'cat /proc/fs/nfsd/threads')
+nfsd_save
 
 ktap_print_header
 ktap_set_plan 11

@@ -7,5 +7,5 @@
 # Tier: full
 # Limit: 1800
 
-sample=all
+export sample=all
 . "$(dirname "$0")/sizes.sh"

@@ -1,0 +1,49 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Two hundred mounts: the server holds nothing more than before, and the memory
+# in use does not grow with their number.
+#
+# Tier: full
+# Limit: 1800
+
+. "$(dirname "$0")/lib.sh"
+
+MOUNTS=200
+WARM_UP=50
+# A connection has about a megabyte, one page of each would be 4 KiB.
+LIMIT_KIB=8
+
+versions=(3 4.0 4.1 4.2)
+mount_some() {
+	local n
+	for n in $(seq "$1"); do
+		mount_nfs "${versions[n % 4]}" && dd if=/dev/zero of="$MNT/many_mounts.$$" bs=64k count=1 oflag=direct status=none &&
+			umount_nfs || return
+	done
+}
+
+# What cannot be had back, in KiB: caches aside, which are emptied first.
+memory_used() {
+	server 'sync; echo 3 >/proc/sys/vm/drop_caches; sleep 2; echo 3 >/proc/sys/vm/drop_caches
+		awk "/^MemTotal:/ { used = \$2 } /^(MemFree|Cached|Buffers|SReclaimable):/ { used -= \$2 } END { print used }" /proc/meminfo'
+}
+no_slope() {
+	echo "$1 KiB after $WARM_UP mounts, $2 KiB after $((WARM_UP + MOUNTS))"
+	[ $((($2 - $1) / MOUNTS)) -lt $LIMIT_KIB ]
+}
+
+trap 'umount -f "$MNT" 2>/dev/null; server "rm -f $EXPORT_DIR/many_mounts.$$"' EXIT
+before=$(resources)
+
+ktap_print_header
+ktap_set_plan 5
+check "$WARM_UP mounts" mount_some $WARM_UP
+check "the server holds nothing more than before" back_to "$before"
+first=$(memory_used)
+check "$MOUNTS mounts" mount_some $MOUNTS
+check "the server holds nothing more than before" back_to "$before"
+second=$(memory_used)
+echo "# $(((second - first) * 1024 / MOUNTS)) bytes a mount"
+check "memory in use does not grow" no_slope "$first" "$second"
+ktap_finished

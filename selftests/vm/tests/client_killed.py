@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The client loses its power with reads and writes in flight: the server notices, and holds nothing of it."""
+
+# Tier: ci
+# Machines: 2
+# Limit: 900
+
+import time
+
+LOAD = """
+mount -t nfs -o vers={version},nconnect=2,proto=rdma,port=$NFS_PORT $SERVER_ADDR:{path} /mnt/nfs && mkdir -p /mnt/nfs/killed && cd /mnt/nfs/killed || exit
+for n in 1 2 3 4; do
+    (while dd if=/dev/zero of=$n bs=256k count=16 oflag=direct conv=notrunc; do
+        dd if=$n of=/dev/null bs=256k iflag=direct; done) >/dev/null 2>&1 &
+done
+sleep infinity
+"""
+
+
+def held(lab):
+    """What the server's RDMA devices and our module hold, pools aside."""
+    return lab.server.run("rdma resource show; "
+                          "grep -hv '_pooled ' /sys/kernel/debug/svcrdma_rs/objects 2>/dev/null || :").out
+
+
+def moved(lab):
+    """Bytes that nfsd has read and written."""
+    return int(lab.server.run("awk '/^io / { print $2 + $3 }' /proc/net/rpc/nfsd").out)
+
+
+def wait_for(lab, units, condition, what):
+    deadline = time.monotonic() + units * lab.unit
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.5)
+
+
+def test(lab):
+    before = held(lab)
+    try:
+        for version, path in (("3", "/srv/export"), ("4.2", "/")):
+            start = moved(lab)
+            lab.client.channel.start(LOAD.format(version=version, path=path), env=lab.environment())
+            wait_for(lab, 120000, lambda: moved(lab) > start + (4 << 20), f"v{version}: no data flows")
+            lab.restart_client()
+            wait_for(lab, 300000, lambda: held(lab) == before,
+                     f"v{version}: the server still holds:\n{held(lab)}before:\n{before}")
+            # And it serves the client that is back.
+            lab.client.run(f"mkdir -p /mnt/nfs && mount -t nfs -o vers={version},proto=rdma,port=$NFS_PORT "
+                           f"$SERVER_ADDR:{path} /mnt/nfs && ls /mnt/nfs/killed && umount /mnt/nfs",
+                           env=lab.environment())
+    finally:
+        lab.server.run("rm -rf /srv/export/killed")
