@@ -4,10 +4,6 @@
  * into numbers with the compiler that builds the kernel; rust/ffi/layout.rs compares them with
  * bindgen's view.
  */
-/*
- * Members whose offsets, and structs whose sizes, Rust relies on. rust/ffi/layout.c turns the list into numbers with the
- * compiler that builds the kernel; rust/ffi/layout.rs compares them with bindgen's view.
- */
 #define SVCRDMA_LAYOUT(F)						\
 	F(svc_xprt, xpt_class) F(svc_xprt, xpt_ops) F(svc_xprt, xpt_ref)	\
 	F(svc_xprt, xpt_flags) F(svc_xprt, xpt_server) F(svc_xprt, xpt_local)	\
