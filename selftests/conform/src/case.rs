@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0
+//! One case of the suite.
+
+use crate::{bench::Bench, explain::Seen, message::Message, outcome::Accept};
+
+pub type Run = Box<dyn Fn(&mut Bench<'_>) -> Result<Seen, String>>;
+
+pub struct Case {
+    pub id: String,
+    /// Section of the specification that says so.
+    pub rfc: &'static str,
+    /// What is sent.
+    pub sends: String,
+    /// Every outcome that is right.
+    pub accept: Accept,
+    pub run: Run,
+}
+
+/// A case that sends one message.
+pub fn one(
+    id: impl Into<String>,
+    rfc: &'static str,
+    sends: impl Into<String>,
+    accept: Accept,
+    message: impl Fn(&mut Bench<'_>) -> Result<Message, String> + 'static,
+) -> Case {
+    full(id, rfc, sends, accept, move |bench| {
+        let message = message(bench)?;
+        bench.ask(&message)
+    })
+}
+
+/// A case that does anything; an error is a failure whatever the outcome.
+pub fn full(
+    id: impl Into<String>,
+    rfc: &'static str,
+    sends: impl Into<String>,
+    accept: Accept,
+    run: impl Fn(&mut Bench<'_>) -> Result<Seen, String> + 'static,
+) -> Case {
+    Case {
+        id: id.into(),
+        rfc,
+        sends: sends.into(),
+        accept,
+        run: Box::new(run),
+    }
+}
+
+/// For use in cases: fail with a text unless it holds.
+pub fn check(holds: bool, text: impl FnOnce() -> String) -> Result<(), String> {
+    if holds {
+        Ok(())
+    } else {
+        Err(text())
+    }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The cases, a table per group.
+
+mod arguments;
+mod compound;
+mod faults;
+mod fixed_header;
+mod flow;
+mod length;
+mod position_zero;
+mod positive;
+mod positive_large;
+mod read_list;
+mod read_sizes;
+mod replay;
+mod reply_chunk;
+mod reverse;
+mod rpc;
+mod rules;
+mod setup;
+mod teardown;
+mod write_list;
+
+use crate::case::Case;
+
+pub fn all() -> Vec<Case> {
+    let groups: [fn() -> Vec<Case>; 19] = [
+        length::cases,
+        fixed_header::cases,
+        read_list::cases,
+        read_sizes::cases,
+        position_zero::cases,
+        write_list::cases,
+        reply_chunk::cases,
+        rules::cases,
+        compound::cases,
+        arguments::cases,
+        positive::cases,
+        positive_large::cases,
+        replay::cases,
+        reverse::cases,
+        flow::cases,
+        faults::cases,
+        teardown::cases,
+        setup::cases,
+        rpc::cases,
+    ];
+    groups.iter().flat_map(|group| group()).collect()
+}

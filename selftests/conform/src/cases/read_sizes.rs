@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Group D: how much Read chunks hold (M059 to M068, M084).
+
+use super::read_list::{write_case, Write};
+use crate::{
+    bench::Bench,
+    case::{check, full, one, Case},
+    frame::{Lists, Segment},
+    message::Message,
+    outcome::{Accept, Outcome, CLOSE, DROP, EC, OK, RPCERR},
+    rpc::Call,
+};
+
+pub fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    let lengths: [(&str, &str, &[u32]); 9] = [
+        ("M059", "a Read segment of 0xffffffff", &[0xffff_ffff]),
+        ("M059b", "a Read segment of 0x80000000", &[0x8000_0000]),
+        ("M059c", "a Read segment of 0xfffffff0", &[0xffff_fff0]),
+        (
+            "M060",
+            "two Read segments of 0x80000000: the sum wraps",
+            &[0x8000_0000, 0x8000_0000],
+        ),
+        (
+            "M061",
+            "three Read segments of 0x55555556: the sum wraps",
+            &[0x5555_5556; 3],
+        ),
+        ("M062", "Read segments of 16 MiB and a byte", &[0x100_0001]),
+        (
+            "M062b",
+            "Read segments of 4 MiB each, four",
+            &[0x40_0000; 4],
+        ),
+        ("M062c", "a Read segment of 2 MiB and a byte", &[0x20_0001]),
+        (
+            "M060b",
+            "Read segments 0xfffffff0 and 0x20: the sum wraps",
+            &[0xffff_fff0, 0x20],
+        ),
+    ];
+    for (id, sends, lengths) in lengths {
+        cases.push(write_case(
+            id,
+            "8166 8.1.4",
+            sends,
+            EC,
+            16,
+            &[16],
+            move |r, p| {
+                let first = r[0].1;
+                *r = lengths
+                    .iter()
+                    .map(|&length| (p, Segment { length, ..first }))
+                    .collect();
+            },
+        ));
+    }
+    for (id, len, sends) in [
+        ("M063", 1 << 20, "WRITE3 of 1 MiB in one Read segment"),
+        ("M063b", 65536, "WRITE3 of 64 KiB in one Read segment"),
+    ] {
+        cases.push(full(id, "8166 3.4.5", sends, OK, move |b| {
+            let write = Write::new(b, len)?;
+            let reads = write.segments(b, &[len])?;
+            let seen = b.ask(&write.message(reads))?;
+            check(seen.results.status == 0, || seen.describe())?;
+            write.verify(b, &seen)?;
+            Ok(seen)
+        }));
+    }
+    // Chunk bytes within any payload limit, but more than that together with
+    // what is inline: the remainder after the last chunk counts.
+    for (id, extra) in [("M064", 4096usize), ("M065", 3000)] {
+        let sends = format!("Read chunks of 1 MiB and {extra} bytes more than the call says");
+        cases.push(full(
+            id,
+            "8166 8.1.4",
+            sends,
+            EC | RPCERR | OK | CLOSE,
+            move |b| {
+                let write = Write::new(b, 64)?;
+                let big = b.region((1 << 20) + extra)?;
+                let segment = b.segment(big, 0, (1 << 20) + extra);
+                let seen = b.ask(
+                    &write
+                        .message(vec![(write.position, segment)])
+                        .and(&vec![0; 1200]),
+                )?;
+                check(
+                    seen.results.status != 0
+                        || seen.outcome != Outcome::Ok
+                        || seen.results.count == 64,
+                    || seen.describe(),
+                )?;
+                Ok(seen)
+            },
+        ));
+    }
+    cases.push(full(
+        "M066",
+        "8267 6.4.2",
+        "as many 4-byte Read segments as fit, one Position",
+        EC | OK,
+        |b| {
+            let count = (b.call_limit()? - 28 - 140) / 24;
+            let write = Write::new(b, count * 4)?;
+            let region = b.region(count * 4)?;
+            b.fill(region, 0, &write.data);
+            let reads = (0..count)
+                .map(|i| (write.position, b.segment(region, i * 4, 4)))
+                .collect();
+            let seen = b.ask(&write.message(reads))?;
+            write.verify(b, &seen)?;
+            Ok(seen)
+        },
+    ));
+    let many = |b: &mut Bench<'_>| -> Result<Message, String> {
+        let count = (b.call_limit()? - 28) / 24 - 20;
+        let region = b.region(count * 4)?;
+        let call = b.number(Call::null());
+        let reads = (0..count)
+            .map(|i| (40 + 4 * i as u32, b.segment(region, i * 4, 4)))
+            .collect();
+        Ok(Message::inline(
+            &call,
+            Lists {
+                reads,
+                ..Lists::default()
+            },
+        ))
+    };
+    // Legal, so a server that can do it may (section 4.5.2 applies to one that cannot).
+    cases.push(one(
+        "M067",
+        "8267 6.4.2",
+        "as many Read chunks as fit, each at its own Position",
+        EC | OK | RPCERR,
+        many,
+    ));
+    cases.push(full(
+        "M068",
+        "8267 6.4.2",
+        "32 messages of many Read chunks at once",
+        EC | OK | RPCERR,
+        move |b| {
+            let messages = (0..32).map(|_| many(b)).collect::<Result<Vec<_>, _>>()?;
+            b.must(Call::null())?;
+            messages.iter().try_for_each(|m| b.post(m))?;
+            let answers = b.answers(&messages, 32)?;
+            check(answers.end.is_none(), || {
+                format!("after {} answers: {:?}", answers.count, answers.end)
+            })?;
+            let first = answers.seen[0][0].clone();
+            check(
+                answers
+                    .seen
+                    .iter()
+                    .all(|s| s.len() == 1 && s[0].outcome == first.outcome),
+                || "the answers differ".into(),
+            )?;
+            Ok(first)
+        },
+    ));
+    cases.push(write_case(
+        "M084",
+        "8166 3.4.3",
+        "a Read segment that wraps the 64-bit address",
+        EC | CLOSE,
+        100,
+        &[100],
+        |r, _| r[0].1.offset = u64::MAX - 10,
+    ));
+    cases.extend(places());
+    cases.extend(budgets());
+    cases
+}
+
+/// Read chunks in every kind of place (field report C02). Where the place is legal
+/// but not the data's, the call is another one: anything but a stored byte is right.
+fn places() -> Vec<Case> {
+    let mut cases = Vec::new();
+    type Place = (&'static str, fn(u32, u32) -> u32, Accept);
+    let any = EC | RPCERR | DROP | CLOSE | OK;
+    let places: [Place; 8] = [
+        ("0", |_, _| 0, EC),
+        ("4", |_, _| 4, any),
+        ("right", |right, _| right, OK),
+        ("before", |_, len| len - 4, any),
+        ("beyond", |_, len| len + 4, EC),
+        ("far", |_, len| len + 4096, EC),
+        ("2^31", |_, _| 1 << 31, EC),
+        ("2^32-4", |_, _| u32::MAX - 3, EC),
+    ];
+    for (name, place, accept) in places {
+        cases.push(full(
+            format!("C02.{name}"),
+            "8166 3.4.5",
+            format!("WRITE3, its Read chunk at Position: {name}"),
+            accept,
+            move |b| {
+                let write = Write::new(b, 100)?;
+                let len = write.call.reduced(0).0.len() as u32;
+                let position = place(write.position, len);
+                let reads = write.segments(b, &[100])?;
+                let reads = reads.into_iter().map(|(_, s)| (position, s)).collect();
+                let seen = b.ask(&write.message(reads))?;
+                write.verify(b, &seen)?;
+                Ok(seen)
+            },
+        ));
+        // One more chunk in front, at the beginning of the call, in list order and against it.
+        for reversed in [false, true] {
+            let order = if reversed { "descending" } else { "ascending" };
+            // Two chunks and only one eligible item: to be refused, or a call that makes no sense.
+            let accept = if accept == OK { any } else { accept };
+            cases.push(full(
+                format!("C02.{name}.{order}"),
+                "8166 3.4.5",
+                format!("a Read chunk at 8 and one at Position: {name}, {order}"),
+                accept,
+                move |b| {
+                    let write = Write::new(b, 100)?;
+                    let len = write.call.reduced(0).0.len() as u32;
+                    let position = place(write.position, len + 8);
+                    let first = b.chunk(&[8])?[0];
+                    let second = write.segments(b, &[100])?[0].1;
+                    let mut reads = vec![(8, first), (position, second)];
+                    if reversed {
+                        reads.reverse();
+                    }
+                    let seen = b.ask(&write.message(reads))?;
+                    let stored = b.world.content(&write.file, 1 << 20)?;
+                    check(stored.is_empty(), || {
+                        format!("{} bytes stored", stored.len())
+                    })?;
+                    Ok(seen)
+                },
+            ));
+        }
+    }
+    cases
+}
+
+fn budgets() -> Vec<Case> {
+    let mut cases = Vec::new();
+    // The first is the largest WRITE a server of this payload takes; what exceeds
+    // it is refused, or cut to it (RFC 1813, 3.3.7).
+    for (id, more) in [("C04.exact", 0usize), ("C04.word", 4), ("C04.page", 4096)] {
+        let accept = if more == 0 { OK } else { OK | EC | RPCERR };
+        cases.push(full(
+            id,
+            "8166 8.1.4",
+            format!("WRITE3 of 1 MiB and {more} bytes, the last {more} in a segment of their own"),
+            accept,
+            move |b| {
+                let len = (1 << 20) + more;
+                let write = Write::new(b, len)?;
+                let reads = write.segments(b, &[1 << 20, more])?;
+                let seen = b.ask(&write.message(reads))?;
+                if seen.outcome == Outcome::Ok && seen.results.status == 0 {
+                    let stored = b.world.content(&write.file, 1 << 20)?;
+                    check(stored == write.data[..stored.len()], || "other data".into())?;
+                    check(
+                        stored.len() == (seen.results.count as usize).min(1 << 20),
+                        || format!("{} bytes stored, {} said", stored.len(), seen.results.count),
+                    )?;
+                }
+                Ok(seen)
+            },
+        ));
+    }
+    cases.push(full(
+        "C04.bytes",
+        "8166 8.1.4",
+        "WRITE3 from 100 segments of 1 byte",
+        OK | EC,
+        |b| {
+            let write = Write::new(b, 100)?;
+            let region = b.region(100)?;
+            b.fill(region, 0, &write.data);
+            let reads = (0..100)
+                .map(|i| (write.position, b.segment(region, i, 1)))
+                .collect();
+            let seen = b.ask(&write.message(reads))?;
+            write.verify(b, &seen)?;
+            Ok(seen)
+        },
+    ));
+    cases.push(full(
+        "C06",
+        "8166 8.1.4",
+        "Read segments of 4 MiB, 2^31 and 2^32-1, 90 calls on one connection",
+        EC,
+        |b| {
+            let mut last = None;
+            for i in 0..90 {
+                let write = Write::new(b, 16)?;
+                let (position, segment) = write.segments(b, &[16])?[0];
+                let length = [4 << 20, 1 << 31, u32::MAX][i % 3];
+                let seen =
+                    b.ask(&write.message(vec![(position, Segment { length, ..segment })]))?;
+                check(seen.outcome == Outcome::Chunk, || {
+                    format!("call {i}: {}", seen.describe())
+                })?;
+                b.evidence.clear();
+                last = Some(seen);
+            }
+            last.ok_or_else(String::new)
+        },
+    ));
+    cases
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Group I: XIDs and calls that are sent again (M159 to M161, C32).
+
+use super::length::null;
+use crate::{
+    bench::Bench,
+    case::{check, full, Case},
+    connection::Options,
+    explain::Seen,
+    frame::Lists,
+    message::Message,
+    nfs3,
+    nfs4::Compound,
+    outcome::{Outcome, OK},
+    rpc::Call,
+};
+
+/// EXCHANGE_ID and CREATE_SESSION; the session, its client and what CREATE_SESSION said.
+pub fn session(b: &mut Bench<'_>, flags: u32) -> Result<([u8; 16], u64, Seen), String> {
+    let owner = format!("conform {} {}", std::process::id(), b.xid());
+    let chunk = b.chunk(&[4096])?;
+    let call = b.number(Compound::new(1).exchange_id(owner.as_bytes(), 1).call());
+    let seen = b.ask(&Message::inline(&call, Lists::reply(chunk)))?;
+    check(seen.results.status == 0, || {
+        format!("EXCHANGE_ID: {}", seen.describe())
+    })?;
+    let (client, number) = (seen.results.client, seen.results.number);
+    let chunk = b.chunk(&[4096])?;
+    let compound = Compound::new(1).create_session(client, number, flags, PROGRAM);
+    let call = b.number(compound.call());
+    let seen = b.ask(&Message::inline(&call, Lists::reply(chunk)))?;
+    check(seen.results.status == 0, || {
+        format!("CREATE_SESSION: {}", seen.describe())
+    })?;
+    let session = seen.results.sequence.ok_or("no session")?;
+    Ok((session, client, seen))
+}
+
+/// The program number that session() names for callbacks.
+pub const PROGRAM: u32 = 0x4000_0000;
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        full(
+            "M159",
+            "8166 3.3.1",
+            "the same bytes twice, back to back",
+            OK,
+            |b| {
+                let sent = null(b);
+                b.post(&sent)?;
+                b.post(&sent)?;
+                let answers = b.answers(&[sent.clone(), sent.clone()], 1)?;
+                check(answers.count == 1, || format!("{:?}", answers.end))?;
+                // The second reply comes, or the server has dropped the repetition:
+                // both are right, but nothing else may come.
+                let until = std::time::Instant::now() + b.world.unit * 100;
+                if let crate::answers::Next::Message(bytes) = b.next_message(until)? {
+                    crate::explain::explain(&bytes, &sent, &|_| None)?;
+                }
+                Ok(answers.seen.into_iter().flatten().next().expect("one came"))
+            },
+        ),
+        full(
+            "M160",
+            "5531 9",
+            "two calls with one XID at once: NULL and GETATTR",
+            OK,
+            |b| {
+                let root = b.world.files.root.clone();
+                let first = null(b);
+                let second =
+                    Message::inline(&nfs3::getattr(&root).xid(first.xid), Lists::default());
+                b.post(&first)?;
+                b.post(&second)?;
+                let mut lengths = Vec::new();
+                for _ in 0..2 {
+                    let until = std::time::Instant::now() + b.world.limit();
+                    let crate::answers::Next::Message(bytes) = b.next_message(until)? else {
+                        return Err(format!("{} answers to two calls", lengths.len()));
+                    };
+                    lengths.push(bytes.len());
+                    let sent = if bytes.len() == 52 { &first } else { &second };
+                    crate::explain::explain(&bytes, sent, &|_| None)?;
+                }
+                lengths.sort();
+                check(lengths[0] == 52 && lengths[1] > 52, || {
+                    format!("lengths {lengths:?}")
+                })?;
+                b.must(Call::null())
+            },
+        ),
+        full(
+            "M161",
+            "8267 6.7.2",
+            "MKDIR3 again on a new connection: one directory",
+            OK,
+            |b| {
+                let (dir, name) = (b.world.files.dir.clone(), b.world.fresh_name());
+                let call = b.number(nfs3::mkdir(&dir, &name));
+                let first = b.ask(&Message::inline(&call, Lists::default()))?;
+                check(first.results.status == 0, || first.describe())?;
+                b.reconnect(&Options::default())?;
+                let again = b.ask(&Message::inline(&call, Lists::default()))?;
+                // Replayed from the cache, or executed: then it exists.
+                check(
+                    again.results.status == 0 || again.results.status == 17,
+                    || again.describe(),
+                )?;
+                if again.results.status == 0 {
+                    check(again.stream == first.stream, || {
+                        "the replayed reply differs".into()
+                    })?;
+                }
+                check(b.world.exists(&name)?, || "there is no directory".into())?;
+                Ok(again)
+            },
+        ),
+        full(
+            "M161b",
+            "5531 9",
+            "MKDIR3 twice on one connection",
+            OK,
+            |b| {
+                let (dir, name) = (b.world.files.dir.clone(), b.world.fresh_name());
+                let call = b.number(nfs3::mkdir(&dir, &name));
+                let first = b.ask(&Message::inline(&call, Lists::default()))?;
+                check(first.results.status == 0, || first.describe())?;
+                let again = b.ask(&Message::inline(&call, Lists::default()))?;
+                check(
+                    again.results.status == 0 || again.results.status == 17,
+                    || again.describe(),
+                )?;
+                Ok(again)
+            },
+        ),
+        full(
+            "M161c",
+            "8267 6.7.2",
+            "CREATE3 again, first inline and then with a Reply chunk",
+            OK,
+            |b| {
+                let (dir, name) = (b.world.files.dir.clone(), b.world.fresh_name());
+                let call = b.number(nfs3::mkdir(&dir, &name));
+                let first = b.ask(&Message::inline(&call, Lists::default()))?;
+                let chunk = b.chunk(&[1024])?;
+                let again = b.ask(&Message::inline(&call, Lists::reply(chunk)))?;
+                check(
+                    again.results.status != 0 || again.stream == first.stream,
+                    || "the replayed reply differs".into(),
+                )?;
+                Ok(again)
+            },
+        ),
+        full(
+            "C32",
+            "8881 2.10.6",
+            "a session's cached reply, asked for on one connection and another",
+            OK,
+            |b| {
+                let (session, _, _) = session(b, 0)?;
+                let root = b.world.files.root.clone();
+                let ask = |b: &mut Bench<'_>| {
+                    let compound = Compound::new(1)
+                        .sequence(&session, 1, 0, true)
+                        .handle(&root)
+                        .getattr();
+                    let call = b.number(compound.call());
+                    b.ask(&Message::inline(&call, Lists::default()))
+                };
+                let first = ask(b)?;
+                check(first.results.status == 0, || first.describe())?;
+                let again = ask(b)?;
+                b.reconnect(&Options::default())?;
+                let elsewhere = ask(b)?;
+                for (where_, seen) in [("the same", &again), ("another", &elsewhere)] {
+                    check(seen.outcome == Outcome::Ok, || seen.describe())?;
+                    // All but the XID.
+                    check(seen.stream[4..] == first.stream[4..], || {
+                        format!("on {where_} connection the reply differs")
+                    })?;
+                }
+                let destroy = Compound::new(1).destroy_session(&session).call();
+                b.must(destroy)?;
+                Ok(elsewhere)
+            },
+        ),
+        full(
+            "U13",
+            "8267 6.6",
+            "a session with more slots used than credits asked for",
+            OK,
+            |b| {
+                let (session, _, _) = session(b, 0)?;
+                let sent: Vec<_> = (0..8)
+                    .map(|slot| {
+                        let call = b.number(
+                            Compound::new(1)
+                                .sequence(&session, 1, slot, false)
+                                .root()
+                                .getattr()
+                                .call(),
+                        );
+                        Message::inline(&call, Lists::default()).poke(8, 1)
+                    })
+                    .collect();
+                sent.iter().try_for_each(|m| b.post(m))?;
+                let answers = b.answers(&sent, sent.len())?;
+                check(answers.end.is_none(), || {
+                    format!("{:?} after {}", answers.end, answers.count)
+                })?;
+                b.must(Compound::new(1).destroy_session(&session).call())
+            },
+        ),
+    ]
+}

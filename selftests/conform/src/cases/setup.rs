@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Group J: private data and connecting (M174 to M182, C1 to C9).
+
+use std::time::{Duration, Instant};
+
+use super::write_list::{good_read, read_call};
+use crate::{
+    bench::Bench,
+    case::{check, full, Case},
+    connection::{Connection, Options},
+    explain::Seen,
+    frame::{Header, Lists, MSG},
+    message::Message,
+    nfs3,
+    outcome::{Outcome, BROKEN, CLOSE, EC, OK, REFUSE, RPCERR},
+    private::Settings,
+    rpc::{auth_sys, Call, Kind},
+    world::SMALL,
+};
+
+const FULL: Settings = Settings {
+    flags: 0,
+    send: 3,
+    receive: 3,
+};
+
+fn at(offset: usize, settings: Settings) -> Vec<u8> {
+    let mut data = vec![0; offset];
+    data.extend(settings.encode());
+    data
+}
+
+fn patched(index: usize, value: u8) -> Vec<u8> {
+    let mut data = FULL.encode();
+    data[index] = value;
+    data
+}
+
+fn tail(bytes: usize) -> Vec<u8> {
+    let mut data = vec![0; 56 - bytes];
+    data.extend(&FULL.encode()[..bytes]);
+    data
+}
+
+/// What a connection with this private data has to do: NULL, a small READ inline,
+/// and for what does not fit the threshold, an error instead of a longer Send.
+fn usable(b: &mut Bench<'_>, private: Vec<u8>, threshold: usize) -> Result<Seen, String> {
+    b.reconnect(&Options {
+        private,
+        ..Options::default()
+    })?;
+    check(b.threshold() <= threshold, || {
+        format!("the threshold is {}", b.threshold())
+    })?;
+    let flags = Settings::find(&b.connection()?.peer).map_or(0, |s| s.flags);
+    check(flags & 0xfe == 0, || {
+        format!("reserved flags are set: {flags:#x}")
+    })?;
+    b.must(Call::null())?;
+    let call = read_call(b, 0, 600);
+    let seen = b.ask(&Message::inline(&call, Lists::default()))?;
+    good_read(&seen, 0, 600, false)?;
+    // 200 bytes of header and attributes at most.
+    let call = read_call(b, 0, threshold - 24);
+    let long = b.ask(&Message::inline(&call, Lists::default()))?;
+    check(
+        long.outcome == Outcome::Chunk || long.outcome == Outcome::RpcError,
+        || format!("a reply beyond the threshold: {}", long.describe()),
+    )?;
+    let call = read_call(b, 0, threshold - 300);
+    let short = b.ask(&Message::inline(&call, Lists::default()))?;
+    good_read(&short, 0, threshold - 300, false)?;
+    Ok(seen)
+}
+
+pub fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    let none = 1024;
+    let private: Vec<(&str, &str, Vec<u8>, usize)> = vec![
+        ("M174", "no private data", vec![], none),
+        (
+            "M175",
+            "private data with another magic",
+            patched(0, 0xf7),
+            none,
+        ),
+        (
+            "M175b",
+            "56 bytes of noise",
+            (0..56).map(|i| (i * 37 + 11) as u8).collect(),
+            none,
+        ),
+        ("M176a", "private data of version 0", patched(4, 0), none),
+        ("M176b", "private data of version 2", patched(4, 2), none),
+        (
+            "M176c",
+            "private data of version 255",
+            patched(4, 255),
+            none,
+        ),
+        ("M177", "flags 0xfe", patched(5, 0xfe), 4096),
+        ("C2", "flags 0xff", patched(5, 0xff), 4096),
+        ("M179a", "the magic at offset 1", at(1, FULL), 4096),
+        ("M179b", "the magic at offset 3", at(3, FULL), 4096),
+        ("M179c", "the magic at offset 8", at(8, FULL), 4096),
+        ("M179d", "the magic at offset 48", at(48, FULL), 4096),
+        ("M180a", "the magic in the last 7 bytes", tail(7), none),
+        ("M180b", "the magic in the last 4 bytes", tail(4), none),
+        (
+            "C5",
+            "receives of 1024 bytes",
+            Settings { receive: 0, ..FULL }.encode(),
+            1024,
+        ),
+        (
+            "C5b",
+            "receives of 2048 bytes",
+            Settings { receive: 1, ..FULL }.encode(),
+            2048,
+        ),
+    ];
+    for (id, sends, data, threshold) in private {
+        cases.push(full(id, "8797 5", sends, OK, move |b| {
+            usable(b, data.clone(), threshold)
+        }));
+    }
+    cases.push(full("M178", "8797 4.2", "size codes 0xff", OK, |b| {
+        b.reconnect(&Options {
+            private: Settings {
+                flags: 0,
+                send: 0xff,
+                receive: 0xff,
+            }
+            .encode(),
+            ..Options::default()
+        })?;
+        let call = read_call(b, 0, 900);
+        let seen = b.ask(&Message::inline(&call, Lists::default()))?;
+        good_read(&seen, 0, 900, false)?;
+        Ok(seen)
+    }));
+    cases.push(full(
+        "C1",
+        "8797 4",
+        "connections with 1024, 4096 and no settings in turn",
+        OK,
+        |b| {
+            usable(b, Settings { receive: 0, ..FULL }.encode(), 1024)?;
+            usable(b, FULL.encode(), 4096)?;
+            usable(b, Vec::new(), 1024)
+        },
+    ));
+    cases.push(full(
+        "R4",
+        "8166 3.3.3",
+        "no private data, a call of exactly 1024 bytes",
+        OK,
+        |b| {
+            b.reconnect(&Options {
+                private: Vec::new(),
+                ..Options::default()
+            })?;
+            padded_null(b, 1024)
+        },
+    ));
+    cases.push(full(
+        "R5",
+        "8166 3.3.3",
+        "no private data, READ3 of 8 KiB without chunks",
+        EC | RPCERR | CLOSE,
+        |b| {
+            b.reconnect(&Options {
+                private: Vec::new(),
+                ..Options::default()
+            })?;
+            let call = read_call(b, 0, 8192);
+            b.ask(&Message::inline(&call, Lists::default()))
+        },
+    ));
+    cases.push(full(
+        "M152",
+        "8166 3.3.3",
+        "a Send of exactly what the server takes",
+        OK,
+        |b| {
+            let limit = b.call_limit()?;
+            padded_null(b, limit)
+        },
+    ));
+    cases.push(full(
+        "C4",
+        "8797 4.1",
+        "R flag set, one key a call: Invalidate only if the server set R too",
+        OK,
+        |b| {
+            b.reconnect(&Options {
+                private: Settings { flags: 1, ..FULL }.encode(),
+                ..Options::default()
+            })?;
+            // A server with R might invalidate a plain registration, which cannot be;
+            // the first reply is looked at, then the connection is let go.
+            let call = b.number(nfs3::read(&b.world.files.small.clone(), 0, SMALL as u32));
+            let both = Settings::find(&b.connection()?.peer).is_some_and(|s| s.flags & 1 != 0);
+            let lists = if both {
+                Lists::default()
+            } else {
+                Lists::write(b.chunk(&[128])?)
+            };
+            b.ask(&Message::inline(&call, lists))
+        },
+    ));
+    for (id, keys, sends) in [
+        (
+            "C3",
+            1,
+            "R flag set, one key that can be invalidated in each call",
+        ),
+        ("C3.two", 2, "R flag set, two keys in each call"),
+    ] {
+        cases.push(full(id, "8797 4.1", sends, OK, move |b| {
+            invalidating(b, keys)
+        }));
+    }
+    cases.push(full(
+        "M130",
+        "8797 4.1",
+        "R flag set, memory that cannot be invalidated: only our side may suffer",
+        OK | CLOSE | BROKEN,
+        |b| {
+            b.reconnect(&Options {
+                private: Settings { flags: 1, ..FULL }.encode(),
+                ..Options::default()
+            })?;
+            let chunk = b.chunk(&[512])?;
+            let call = read_call(b, 0, 512);
+            b.ask(&Message::inline(&call, Lists::write(chunk)))
+        },
+    ));
+    cases.push(full(
+        "M181",
+        "8166 3.4",
+        "no responder resources: the server cannot Read",
+        REFUSE | EC | OK | CLOSE,
+        |b| {
+            b.close()?;
+            let options = Options {
+                responder_resources: 0,
+                ..Options::default()
+            };
+            match Connection::connect(b.world.server, &options, b.world.limit()) {
+                Err(_) => Ok(Seen::only(Outcome::Refuse)),
+                Ok(_) => {
+                    b.reconnect(&options)?;
+                    let write = super::read_list::Write::new(b, 100)?;
+                    let reads = write.segments(b, &[100])?;
+                    let seen = b.ask(&write.message(reads))?;
+                    write.verify(b, &seen)?;
+                    Ok(seen)
+                }
+            }
+        },
+    ));
+    cases.push(full(
+        "M182",
+        "8166 3.1",
+        "a datagram connection to the port",
+        REFUSE,
+        |b| {
+            b.close()?;
+            let options = Options {
+                port_space: verbs_sys::RDMA_PS_UDP,
+                receives: 0,
+                ..Options::default()
+            };
+            match Connection::connect(b.world.server, &options, b.world.unit * 500) {
+                Err(_) => Ok(Seen::only(Outcome::Refuse)),
+                Ok(_) => Ok(Seen::only(Outcome::Ok)),
+            }
+        },
+    ));
+    cases.push(full(
+        "M145",
+        "8166 3.1",
+        "connect, and leave before anything is sent",
+        OK,
+        |b| {
+            for _ in 0..5 {
+                b.reconnect(&Options::default())?;
+                b.connection()?.disconnect();
+            }
+            b.reconnect(&Options::default())?;
+            b.must(Call::null())
+        },
+    ));
+    cases.push(full(
+        "M145b",
+        "8166 3.1",
+        "ask for a connection, and leave before the answer",
+        OK,
+        |b| {
+            for _ in 0..5 {
+                let mut half =
+                    Connection::prepare(b.world.server, &Options::default(), b.world.limit())
+                        .map_err(|e| e.to_string())?;
+                half.request().map_err(|e| e.to_string())?;
+                drop(half);
+            }
+            b.must(Call::null())
+        },
+    ));
+    cases.push(full(
+        "M147",
+        "8166 3.1",
+        "200 idle connections, opened one after another",
+        OK,
+        |b| idle(b, 200),
+    ));
+    cases.push(full(
+        "C57",
+        "8166 3.1",
+        "32 connections asked for at once",
+        OK,
+        |b| {
+            let limit = Duration::from_secs(30).max(b.world.limit());
+            let mut all = Vec::new();
+            for _ in 0..32 {
+                all.push(
+                    Connection::prepare(
+                        b.world.server,
+                        &Options {
+                            receives: 2,
+                            ..Options::default()
+                        },
+                        limit,
+                    )
+                    .map_err(|e| e.to_string())?,
+                );
+            }
+            all.iter_mut()
+                .try_for_each(Connection::request)
+                .map_err(|e| e.to_string())?;
+            let until = Instant::now() + limit;
+            for (i, one) in all.iter_mut().enumerate() {
+                let event = one
+                    .cm_channel()
+                    .wait(until)
+                    .ok_or_else(|| format!("connection {i}: no answer"))?;
+                check(event.kind == verbs_sys::RDMA_CM_EVENT_ESTABLISHED, || {
+                    format!("connection {i}: {}", event.name())
+                })?;
+            }
+            drop(all);
+            b.must(Call::null())
+        },
+    ));
+    cases
+}
+
+/// A NULL call made `len` bytes long by its verifier's place: AUTH_SYS groups do.
+fn padded_null(b: &mut Bench<'_>, len: usize) -> Result<Seen, String> {
+    // A WRITE of the length that is missing: groups end at 16.
+    let file = b.world.fresh_file()?;
+    let mut call = nfs3::write(&file, 0, &[]);
+    call.auth = auth_sys(16);
+    let base = 28 + call.encode().len();
+    let mut call = nfs3::write(&file, 0, &vec![7; len - base]);
+    call.auth = auth_sys(16);
+    let call = b.number(call);
+    let message = Message::new(
+        Header::new(call.xid, MSG, Lists::default()),
+        &call.encode(),
+        Kind::Write,
+    );
+    check(message.bytes.len() == len, || {
+        format!("{} bytes", message.bytes.len())
+    })?;
+    let seen = b.ask(&message)?;
+    check(seen.results.count as usize == len - base, || {
+        seen.describe()
+    })?;
+    Ok(seen)
+}
+
+fn idle(b: &mut Bench<'_>, count: usize) -> Result<Seen, String> {
+    let options = Options {
+        receives: 2,
+        receive_size: 4096,
+        ..Options::default()
+    };
+    let mut all = Vec::new();
+    for i in 0..count {
+        all.push(
+            b.world
+                .connect(&options)
+                .map_err(|e| format!("connection {i}: {e}"))?,
+        );
+    }
+    drop(all);
+    b.reconnect(&Options::default())?;
+    b.must(Call::null())
+}
+
+/// READs into windows: at most one key is invalidated a call, one of that call's.
+fn invalidating(b: &mut Bench<'_>, keys: usize) -> Result<Seen, String> {
+    b.reconnect(&Options {
+        private: Settings { flags: 1, ..FULL }.encode(),
+        ..Options::default()
+    })?;
+    let mut last = None;
+    for i in 0..5usize {
+        let chunk = (0..keys)
+            .map(|_| b.window(512))
+            .collect::<Result<Vec<_>, _>>()?;
+        let own: Vec<_> = chunk.iter().map(|s| s.handle).collect();
+        let call = read_call(b, i * 100, 512 * keys);
+        b.invalidated.clear();
+        let seen = b.ask(&Message::inline(&call, Lists::write(chunk)))?;
+        good_read(&seen, i * 100, 512 * keys, true)?;
+        let right = b.invalidated.iter().all(|key| own.contains(key));
+        check(right && b.invalidated.len() <= 1, || {
+            format!("{:x?} invalidated, the call's: {own:x?}", b.invalidated)
+        })?;
+        last = Some(seen);
+    }
+    last.ok_or_else(String::new)
+}

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: GPL-2.0
+//! One connection: queue pair, Receives, Sends of every kind, and what came of them.
+
+use std::{
+    collections::VecDeque,
+    io, mem,
+    net::SocketAddr,
+    ptr,
+    rc::Rc,
+    time::{Duration, Instant},
+};
+
+use verbs_sys as sys;
+
+use crate::{
+    cm::{self, Channel, Id},
+    memory::{failed, Access, Domain, Region},
+    private::Settings,
+    send::Send,
+    window::Window,
+};
+
+/// How to connect.
+#[derive(Clone)]
+pub struct Options {
+    pub private: Vec<u8>,
+    pub receives: usize,
+    pub receive_size: usize,
+    /// Reads (and atomics) of the server that may be under way: what the server
+    /// may use as its depth. Zero means that it cannot read.
+    pub responder_resources: u8,
+    pub initiator_depth: u8,
+    pub rnr_retry: u8,
+    pub retry: u8,
+    pub port_space: u32,
+    pub repost: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            private: Settings {
+                flags: 0,
+                send: 3,
+                receive: 3,
+            }
+            .encode(),
+            receives: 40,
+            receive_size: 16384,
+            responder_resources: 16,
+            initiator_depth: 0,
+            rnr_retry: 0,
+            retry: 6,
+            port_space: sys::RDMA_PS_TCP,
+            repost: true,
+        }
+    }
+}
+
+/// Something that happened on a connection.
+#[derive(Clone, Debug)]
+pub enum Event {
+    Received {
+        bytes: Vec<u8>,
+        invalidated: Option<u32>,
+        immediate: bool,
+    },
+    Sent,
+    /// A work request ended badly: our queue pair is in error.
+    Failed(String),
+    /// The server (or its end of the connection) closed it.
+    Disconnected,
+    Other(String),
+}
+
+const SLOTS: usize = 512;
+
+pub struct Connection {
+    pub domain: Rc<Domain>,
+    pub peer: Vec<u8>,
+    /// How many Reads and atomics of ours the peer allows at once.
+    pub peer_depth: u8,
+    pub dead: bool,
+    options: Options,
+    queue: *mut sys::ibv_cq,
+    completions: *mut sys::ibv_comp_channel,
+    receives: Vec<Region>,
+    windows: Vec<Window>,
+    /// Work requests under way, with the memory they send from.
+    sending: Vec<(u64, Option<Region>)>,
+    sent: u64,
+    inbox: VecDeque<Event>,
+    id: Id,
+}
+
+impl Connection {
+    pub fn connect(server: SocketAddr, options: &Options, limit: Duration) -> io::Result<Self> {
+        let mut connection = Self::prepare(server, options, limit)?;
+        connection.establish(limit)?;
+        Ok(connection)
+    }
+
+    /// Everything but the request for the connection.
+    pub fn prepare(server: SocketAddr, options: &Options, limit: Duration) -> io::Result<Self> {
+        let id = Id::new(options.port_space)?;
+        id.resolve(server, limit)?;
+        Self::on(id, options)
+    }
+
+    /// Queue pair and Receives on an identifier that has a device.
+    pub fn on(id: Id, options: &Options) -> io::Result<Self> {
+        let domain = Domain::new(id.verbs())?;
+        let mut this = Self {
+            domain,
+            peer: Vec::new(),
+            peer_depth: 0,
+            dead: false,
+            options: options.clone(),
+            queue: ptr::null_mut(),
+            completions: ptr::null_mut(),
+            receives: Vec::new(),
+            windows: Vec::new(),
+            sending: Vec::new(),
+            sent: 0,
+            inbox: VecDeque::new(),
+            id,
+        };
+        // SAFETY: the context is the identifier's; what is made here is destroyed in drop().
+        unsafe {
+            this.completions = sys::ibv_create_comp_channel(this.id.verbs());
+            if this.completions.is_null() {
+                return Err(failed("ibv_create_comp_channel"));
+            }
+            libc::fcntl((*this.completions).fd, libc::F_SETFL, libc::O_NONBLOCK);
+            let entries = (SLOTS + options.receives + 64) as i32;
+            this.queue = sys::ibv_create_cq(
+                this.id.verbs(),
+                entries,
+                ptr::null_mut(),
+                this.completions,
+                0,
+            );
+            if this.queue.is_null() {
+                return Err(failed("ibv_create_cq"));
+            }
+            sys::ibv_req_notify_cq(this.queue, 0);
+            let mut attributes: sys::ibv_qp_init_attr = mem::zeroed();
+            attributes.send_cq = this.queue;
+            attributes.recv_cq = this.queue;
+            attributes.qp_type = if options.port_space == sys::RDMA_PS_UDP {
+                sys::IBV_QPT_UD
+            } else {
+                sys::IBV_QPT_RC
+            };
+            attributes.cap.max_send_wr = SLOTS as u32;
+            attributes.cap.max_recv_wr = options.receives.max(1) as u32;
+            attributes.cap.max_send_sge = 16;
+            attributes.cap.max_recv_sge = 1;
+            if sys::rdma_create_qp(this.id.raw, this.domain.0, &mut attributes) != 0 {
+                return Err(failed("rdma_create_qp"));
+            }
+        }
+        for slot in 0..options.receives {
+            this.receives.push(Region::new(
+                &this.domain,
+                options.receive_size,
+                Access::Local,
+                0,
+            )?);
+            this.post_receive(slot)?;
+        }
+        Ok(this)
+    }
+
+    fn parameters(&self) -> sys::rdma_conn_param {
+        sys::rdma_conn_param {
+            private_data: self.options.private.as_ptr().cast(),
+            private_data_len: self.options.private.len() as u8,
+            responder_resources: self.options.responder_resources,
+            initiator_depth: self.options.initiator_depth,
+            retry_count: self.options.retry,
+            rnr_retry_count: self.options.rnr_retry,
+            ..Default::default()
+        }
+    }
+
+    pub fn request(&mut self) -> io::Result<()> {
+        let mut parameters = self.parameters();
+        // SAFETY: identifier and parameters exist during the call.
+        if unsafe { sys::rdma_connect(self.id.raw, &mut parameters) } != 0 {
+            return Err(failed("rdma_connect"));
+        }
+        Ok(())
+    }
+
+    pub fn accept(&mut self) -> io::Result<()> {
+        let mut parameters = self.parameters();
+        // SAFETY: identifier and parameters exist during the call.
+        if unsafe { sys::rdma_accept(self.id.raw, &mut parameters) } != 0 {
+            return Err(failed("rdma_accept"));
+        }
+        Ok(())
+    }
+
+    pub fn establish(&mut self, limit: Duration) -> io::Result<()> {
+        self.request()?;
+        let event = self.id.expect(sys::RDMA_CM_EVENT_ESTABLISHED, limit)?;
+        self.peer_depth = event.initiator_depth;
+        self.peer = event.private;
+        Ok(())
+    }
+
+    fn qp(&self) -> *mut sys::ibv_qp {
+        // SAFETY: the identifier exists.
+        unsafe { (*self.id.raw).qp }
+    }
+
+    fn post_receive(&mut self, slot: usize) -> io::Result<()> {
+        let region = &self.receives[slot];
+        let mut element = sys::ibv_sge {
+            addr: region.address(),
+            length: region.len() as u32,
+            lkey: region.local_key(),
+        };
+        let mut request = sys::ibv_recv_wr {
+            wr_id: slot as u64,
+            sg_list: &mut element,
+            num_sge: 1,
+            ..Default::default()
+        };
+        let mut bad = ptr::null_mut();
+        // SAFETY: the region lives as long as the queue pair.
+        match unsafe { sys::ibv_post_recv(self.qp(), &mut request, &mut bad) } {
+            0 => Ok(()),
+            error => Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+
+    pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.send_as(bytes, Send::Plain, 1)
+    }
+
+    /// Post one work request; the bytes are spread over `pieces` elements.
+    pub fn send_as(&mut self, bytes: &[u8], kind: Send, pieces: usize) -> io::Result<()> {
+        let mut region = Region::new(&self.domain, bytes.len().max(8), Access::Local, 0)?;
+        region.fill(0, bytes);
+        let step = bytes.len().div_ceil(pieces.max(1)).max(1);
+        let mut elements: Vec<_> = (0..bytes.len())
+            .step_by(step)
+            .map(|from| sys::ibv_sge {
+                addr: region.address() + from as u64,
+                length: step.min(bytes.len() - from) as u32,
+                lkey: region.local_key(),
+            })
+            .collect();
+        // SAFETY: zero is valid for all fields, unions included.
+        let mut request: sys::ibv_send_wr = unsafe { mem::zeroed() };
+        request.wr_id = 1 << 32 | self.sent;
+        request.sg_list = elements.as_mut_ptr();
+        request.num_sge = elements.len() as i32;
+        request.send_flags = sys::IBV_SEND_SIGNALED;
+        request.opcode = sys::IBV_WR_SEND;
+        kind.apply(&mut request);
+        let mut bad = ptr::null_mut();
+        // SAFETY: the region is kept in `sending` until the request has completed.
+        let error = unsafe { sys::ibv_post_send(self.qp(), &mut request, &mut bad) };
+        if error != 0 {
+            return Err(io::Error::from_raw_os_error(error));
+        }
+        self.sent += 1;
+        self.sending.push((request.wr_id, Some(region)));
+        Ok(())
+    }
+
+    /// Bind a memory window, which lives as long as the connection.
+    pub fn bind(&mut self, window: Window, mut request: sys::ibv_send_wr) -> io::Result<()> {
+        request.wr_id = 1 << 32 | self.sent;
+        let mut bad = ptr::null_mut();
+        self.windows.push(window);
+        // SAFETY: the window is kept; Sends behind it wait for the binding.
+        let error = unsafe { sys::ibv_post_send(self.qp(), &mut request, &mut bad) };
+        if error != 0 {
+            return Err(io::Error::from_raw_os_error(error));
+        }
+        self.sent += 1;
+        self.sending.push((request.wr_id, None));
+        Ok(())
+    }
+
+    /// The next event, waiting for it until then.
+    pub fn next(&mut self, until: Instant) -> Option<Event> {
+        loop {
+            if let Some(event) = self.inbox.pop_front() {
+                return Some(event);
+            }
+            self.harvest();
+            if !self.inbox.is_empty() {
+                continue;
+            }
+            // SAFETY: the queue exists. Armed first, looked at again, then slept.
+            unsafe { sys::ibv_req_notify_cq(self.queue, 0) };
+            self.harvest();
+            if !self.inbox.is_empty() {
+                continue;
+            }
+            // SAFETY: the completion channel exists.
+            let completions = unsafe { (*self.completions).fd };
+            if !cm::poll(&[completions, self.id.channel.descriptor()], until) {
+                return None;
+            }
+            let (mut queue, mut context) = (ptr::null_mut(), ptr::null_mut());
+            // SAFETY: the channel is non-blocking; each event got is acknowledged.
+            while unsafe { sys::ibv_get_cq_event(self.completions, &mut queue, &mut context) } == 0
+            {
+                // SAFETY: one event of this queue.
+                unsafe { sys::ibv_ack_cq_events(queue, 1) };
+            }
+        }
+    }
+
+    /// Collect completions, then what the connection manager says (in this order:
+    /// a message that was received before a disconnect counts).
+    fn harvest(&mut self) {
+        let mut wc: [sys::ibv_wc; 16] = Default::default();
+        loop {
+            // SAFETY: room for 16.
+            let count = unsafe { sys::ibv_poll_cq(self.queue, 16, wc.as_mut_ptr()) };
+            if count <= 0 {
+                break;
+            }
+            for completion in &wc[..count as usize] {
+                self.complete(completion);
+            }
+        }
+        while let Some(event) = self.id.channel.next() {
+            // A server that closes before it has seen our last word of the
+            // handshake says so with a rejection.
+            let ends = [sys::RDMA_CM_EVENT_DISCONNECTED, sys::RDMA_CM_EVENT_REJECTED];
+            if ends.contains(&event.kind) {
+                self.dead = true;
+                self.inbox.push_back(Event::Disconnected);
+            } else if event.kind != sys::RDMA_CM_EVENT_TIMEWAIT_EXIT {
+                self.inbox.push_back(Event::Other(event.name()));
+            }
+        }
+    }
+
+    fn complete(&mut self, wc: &sys::ibv_wc) {
+        let of_send = wc.wr_id >> 32 != 0;
+        if of_send {
+            self.sending.retain(|(id, _)| *id != wc.wr_id);
+        }
+        if wc.status != sys::IBV_WC_SUCCESS {
+            // SAFETY: returns a constant string for any number.
+            let text = unsafe { std::ffi::CStr::from_ptr(sys::ibv_wc_status_str(wc.status)) };
+            self.dead = true;
+            if wc.status != sys::IBV_WC_WR_FLUSH_ERR
+                || !self.inbox.iter().any(|e| matches!(e, Event::Failed(_)))
+            {
+                let what = if of_send { "send" } else { "receive" };
+                self.inbox
+                    .push_back(Event::Failed(format!("{what}: {}", text.to_string_lossy())));
+            }
+            return;
+        }
+        if of_send {
+            self.inbox.push_back(Event::Sent);
+            return;
+        }
+        let slot = wc.wr_id as usize;
+        let flags = wc.wc_flags;
+        // SAFETY: either member is a plain word.
+        let invalidated = (flags & sys::IBV_WC_WITH_INV != 0)
+            .then(|| unsafe { wc.__bindgen_anon_1.invalidated_rkey });
+        self.inbox.push_back(Event::Received {
+            bytes: self.receives[slot].bytes(0, wc.byte_len as usize),
+            invalidated,
+            immediate: flags & sys::IBV_WC_WITH_IMM != 0,
+        });
+        if self.options.repost {
+            let _ = self.post_receive(slot);
+        }
+    }
+
+    pub fn region(&self, len: usize) -> io::Result<Region> {
+        Region::new(&self.domain, len, Access::ReadWrite, 0)
+    }
+
+    /// Let go at once: the connection manager tells the server.
+    pub fn disconnect(&mut self) {
+        // SAFETY: the identifier exists.
+        unsafe { sys::rdma_disconnect(self.id.raw) };
+    }
+
+    /// Only break our queue pair; the server has to find out.
+    pub fn break_queue(&mut self) {
+        let mut attributes = sys::ibv_qp_attr {
+            qp_state: sys::IBV_QPS_ERR,
+            ..Default::default()
+        };
+        // SAFETY: the queue pair exists.
+        unsafe { sys::ibv_modify_qp(self.qp(), &mut attributes, sys::IBV_QP_STATE as i32) };
+    }
+
+    pub fn cm_channel(&self) -> &Rc<Channel> {
+        &self.id.channel
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // rxe does not let a queue pair go that windows are bound to.
+        self.windows.clear();
+        // SAFETY: in the order of dependence; the identifier goes last (a field),
+        // regions after the queue pair that uses them.
+        unsafe {
+            if !self.qp().is_null() {
+                sys::rdma_disconnect(self.id.raw);
+                sys::rdma_destroy_qp(self.id.raw);
+            }
+            if !self.queue.is_null() {
+                sys::ibv_destroy_cq(self.queue);
+            }
+            if !self.completions.is_null() {
+                sys::ibv_destroy_comp_channel(self.completions);
+            }
+        }
+    }
+}

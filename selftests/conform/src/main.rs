@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Raw RPC-over-RDMA version 1 against any NFS server: does it follow RFC 8166,
+//! 8167, 8267 and 8797, does it survive hostile headers, does it leak nothing?
+
+mod answers;
+mod bench;
+mod case;
+mod cases;
+mod cm;
+mod connection;
+mod explain;
+mod fake;
+mod frame;
+mod fuzz;
+mod memory;
+mod message;
+mod mutate;
+mod nfs3;
+mod nfs4;
+mod options;
+mod outcome;
+mod private;
+mod profile;
+mod results;
+mod rng;
+mod rpc;
+mod runner;
+mod send;
+mod tcp;
+mod window;
+mod world;
+
+use std::process::ExitCode;
+
+use options::Options;
+use profile::Profile;
+
+fn main() -> ExitCode {
+    match Options::parse().and_then(run) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(text) => {
+            eprintln!("rpcrdma-conform: {text}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(options: Options) -> Result<bool, String> {
+    let profile = options
+        .profile
+        .as_deref()
+        .map_or(Ok(Profile::default()), Profile::load)?;
+    let mut cases = cases::all();
+    if let Some(stranger) = profile.ids().find(|id| !cases.iter().any(|c| &c.id == *id)) {
+        return Err(format!("the profile names {stranger}, which is no case"));
+    }
+    cases.retain(|c| options.selects(&c.id) && !profile.skips(&c.id));
+    if options.list {
+        cases.iter().for_each(|c| {
+            println!(
+                "{:<10} {:<22} {:<24} {}",
+                c.id,
+                c.rfc,
+                c.accept.to_string(),
+                c.sends
+            )
+        });
+        return Ok(true);
+    }
+    let server = options.address()?;
+    if let Some(mutant) = &options.fake {
+        return fake::serve(
+            server,
+            std::net::SocketAddr::new(server.ip(), options.tcp_port),
+            mutant,
+        );
+    }
+    println!("TAP version 13");
+    println!(
+        "# server {server}, seed {}, profile {:?}",
+        options.seed, profile.server
+    );
+    let mut world = world::World::new(server, &options.export, options.tcp_port, options.seed)?;
+    world.patience = options.patience;
+    world.open_control()?;
+    println!("# unit {:.1} ms", world.unit.as_secs_f64() * 1e3);
+    if let Some(count) = options.fuzz {
+        let mut fuzzer = fuzz::Fuzzer::new(&mut world, options.seed)?;
+        let good = match &options.corpus {
+            Some(folder) => fuzzer.corpus(folder, count),
+            None => fuzzer.run(options.fuzz_from, count),
+        };
+        world.clean();
+        return good;
+    }
+    let mut runner = runner::Runner::new(&mut world, profile);
+    let good = runner.run(&cases);
+    println!(
+        "# {} cases, {} failed, {} known to differ, {} listed but passed",
+        cases.len(),
+        runner.failed,
+        runner.known,
+        runner.surprises.len()
+    );
+    if let Some(path) = &options.json {
+        let report = serde_json::json!({ "server": server.to_string(), "seed": options.seed, "cases": runner.report });
+        std::fs::write(path, format!("{report:#}\n")).map_err(|e| format!("{path}: {e}"))?;
+    }
+    world.clean();
+    Ok(good)
+}

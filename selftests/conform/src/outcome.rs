@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0
+//! How a server may react.
+
+use std::fmt;
+
+/// What a case saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A reply with accept_stat SUCCESS.
+    Ok,
+    /// Any other RPC reply.
+    RpcError,
+    /// No answer, and the connection lives.
+    Drop,
+    /// RDMA_ERROR, ERR_VERS.
+    Versions,
+    /// RDMA_ERROR, ERR_CHUNK.
+    Chunk,
+    /// The server closed the connection.
+    Close,
+    /// The server did not accept the connection.
+    Refuse,
+    /// Our queue pair is in error and the server does not close: only where the fault is ours.
+    Broken,
+    /// Silence, and a probe on the same connection is not answered.
+    Hang,
+}
+
+impl Outcome {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "OK",
+            Self::RpcError => "RPCERR",
+            Self::Drop => "DROP",
+            Self::Versions => "EV",
+            Self::Chunk => "EC",
+            Self::Close => "CLOSE",
+            Self::Refuse => "REFUSE",
+            Self::Broken => "BROKEN",
+            Self::Hang => "HANG",
+        }
+    }
+
+    fn bit(self) -> u16 {
+        1 << self as u16
+    }
+}
+
+/// A set of outcomes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Accept(u16);
+
+pub const OK: Accept = Accept(1 << Outcome::Ok as u16);
+pub const RPCERR: Accept = Accept(1 << Outcome::RpcError as u16);
+pub const DROP: Accept = Accept(1 << Outcome::Drop as u16);
+pub const EV: Accept = Accept(1 << Outcome::Versions as u16);
+pub const EC: Accept = Accept(1 << Outcome::Chunk as u16);
+pub const CLOSE: Accept = Accept(1 << Outcome::Close as u16);
+pub const REFUSE: Accept = Accept(1 << Outcome::Refuse as u16);
+pub const BROKEN: Accept = Accept(1 << Outcome::Broken as u16);
+
+impl Accept {
+    pub fn has(self, outcome: Outcome) -> bool {
+        self.0 & outcome.bit() != 0
+    }
+}
+
+impl std::ops::BitOr for Accept {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl fmt::Display for Accept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use Outcome::*;
+        let all = [Ok, RpcError, Drop, Versions, Chunk, Close, Refuse, Broken];
+        let names: Vec<_> = all
+            .into_iter()
+            .filter(|o| self.has(*o))
+            .map(Outcome::name)
+            .collect();
+        f.write_str(&names.join("|"))
+    }
+}

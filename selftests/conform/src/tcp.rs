@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0
+//! RPC over TCP: mounting, preparing files and checking what a server stored,
+//! without the transport under test.
+
+use std::{
+    io::{self, Read, Write},
+    net::{IpAddr, SocketAddr, TcpStream},
+    time::Duration,
+};
+
+use crate::{
+    frame::{words, Words},
+    nfs3::opaque,
+    results::{self, Results},
+    rpc::{self, Call, Kind, Status, MOUNT, PORTMAP},
+};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+pub struct Tcp {
+    stream: TcpStream,
+    xid: u32,
+}
+
+impl Tcp {
+    pub fn connect(address: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect_timeout(&address, LIMIT)?;
+        stream.set_read_timeout(Some(LIMIT))?;
+        stream.set_nodelay(true)?;
+        Ok(Self {
+            stream,
+            xid: 0x7c00_0000,
+        })
+    }
+
+    /// Exchange Payload streams.
+    pub fn exchange(&mut self, stream: &[u8]) -> io::Result<Vec<u8>> {
+        let mut record = words(&[0x8000_0000 | stream.len() as u32]);
+        record.extend_from_slice(stream);
+        self.stream.write_all(&record)?;
+        let mut reply = Vec::new();
+        loop {
+            let mut mark = [0; 4];
+            self.stream.read_exact(&mut mark)?;
+            let mark = u32::from_be_bytes(mark);
+            let from = reply.len();
+            reply.resize(from + (mark & 0x7fff_ffff) as usize, 0);
+            self.stream.read_exact(&mut reply[from..])?;
+            if mark >> 31 != 0 {
+                return Ok(reply);
+            }
+        }
+    }
+
+    pub fn call(&mut self, call: Call) -> Result<Results, String> {
+        self.xid += 1;
+        let call = call.xid(self.xid);
+        let bytes = self
+            .exchange(&call.encode())
+            .map_err(|e| format!("over TCP: {e}"))?;
+        let mut stream = Words::new(&bytes);
+        match rpc::reply(&mut stream, self.xid)? {
+            Status::Success => results::decode(call.kind, &mut stream, &mut Default::default()),
+            other => Err(format!("over TCP: {other:?}")),
+        }
+    }
+
+    fn raw(&mut self, call: Call) -> Result<Vec<u8>, String> {
+        self.xid += 1;
+        let bytes = self
+            .exchange(&call.xid(self.xid).encode())
+            .map_err(|e| format!("over TCP: {e}"))?;
+        let mut stream = Words::new(&bytes);
+        match rpc::reply(&mut stream, self.xid)? {
+            Status::Success => Ok(stream.rest.to_vec()),
+            other => Err(format!("over TCP: {other:?}")),
+        }
+    }
+}
+
+/// The file handle of an export, as rpc.mountd gives it.
+pub fn mount(server: IpAddr, path: &str) -> Result<Vec<u8>, String> {
+    let connect =
+        |port| Tcp::connect(SocketAddr::new(server, port)).map_err(|e| format!("port {port}: {e}"));
+    let getport = Call::new(PORTMAP, 2, 3, Kind::Unknown, words(&[MOUNT, 3, 6, 0]));
+    let port = Words::new(&connect(111)?.raw(getport)?).word()?;
+    if port == 0 {
+        return Err("no MOUNT service for TCP is registered".into());
+    }
+    let reply = connect(port as u16)?.raw(Call::new(
+        MOUNT,
+        3,
+        1,
+        Kind::Unknown,
+        opaque(path.as_bytes()),
+    ))?;
+    let mut reply = Words::new(&reply);
+    match reply.word()? {
+        0 => Ok(reply.opaque()?.to_vec()),
+        status => Err(format!("MNT {path}: status {status}")),
+    }
+}

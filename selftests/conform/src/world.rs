@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The server under test: its address, files made for the cases, a control
+//! connection, and the unit of all deadlines.
+
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    connection::{Connection, Event, Options},
+    explain::{explain, Seen},
+    frame::Lists,
+    message::Message,
+    nfs3,
+    outcome::Outcome,
+    results::Results,
+    rpc::Call,
+    tcp::{self, Tcp},
+};
+
+/// Probes have XIDs of their own kind.
+const PROBE: u32 = 0x50_00_00_00;
+
+/// Bytes in the big file; its content is `pattern`.
+pub const BIG: usize = 1 << 20;
+pub const SMALL: usize = 100;
+pub const LINK: &[u8] = b"abcde";
+pub const NAMES: usize = 120;
+
+/// Files on the server that cases only read.
+#[derive(Default)]
+pub struct Files {
+    pub root: Vec<u8>,
+    pub dir: Vec<u8>,
+    pub big: Vec<u8>,
+    pub small: Vec<u8>,
+    pub link: Vec<u8>,
+    pub long_link: Vec<u8>,
+    pub many: Vec<u8>,
+    pub stale: Vec<u8>,
+}
+
+pub struct World {
+    pub server: SocketAddr,
+    pub unit: Duration,
+    /// Units after which silence is a hang.
+    pub patience: u32,
+    pub files: Files,
+    pub tcp: Tcp,
+    pub control: Option<Connection>,
+    name: String,
+    next: u32,
+    names: u32,
+}
+
+/// What the big file has at an offset.
+pub fn pattern(offset: usize, len: usize) -> Vec<u8> {
+    (offset..offset + len)
+        .map(|i| (i as u32 ^ (i as u32 >> 8).wrapping_mul(0x9d) ^ 0x17) as u8)
+        .collect()
+}
+
+/// The target of the long link.
+pub fn long_target() -> Vec<u8> {
+    (0..1501).map(|i| b'a' + (i % 26) as u8).collect()
+}
+
+impl World {
+    pub fn new(server: SocketAddr, export: &str, tcp_port: u16, seed: u64) -> Result<Self, String> {
+        let tcp_address = SocketAddr::new(server.ip(), tcp_port);
+        let mut world = Self {
+            server,
+            unit: Duration::from_millis(1),
+            patience: 5000,
+            files: Files {
+                root: tcp::mount(server.ip(), export)?,
+                ..Files::default()
+            },
+            tcp: Tcp::connect(tcp_address)
+                .map_err(|e| format!("NFS over TCP at {tcp_address}: {e}"))?,
+            control: None,
+            name: format!("conform.{}.{seed:x}", std::process::id()),
+            next: 0,
+            names: 0,
+        };
+        world.prepare()?;
+        Ok(world)
+    }
+
+    /// Make the files.
+    fn prepare(&mut self) -> Result<(), String> {
+        let root = self.files.root.clone();
+        let name = self.name.clone();
+        self.files.dir = self.must(nfs3::mkdir(&root, &name))?.handle;
+        let dir = self.files.dir.clone();
+        self.files.big = self.must(nfs3::create(&dir, "big"))?.handle;
+        let big = self.files.big.clone();
+        for from in (0..BIG).step_by(65536) {
+            self.must(nfs3::write(&big, from as u64, &pattern(from, 65536)))?;
+        }
+        self.files.small = self.must(nfs3::create(&dir, "small"))?.handle;
+        let small = self.files.small.clone();
+        self.must(nfs3::write(&small, 0, &pattern(0, SMALL)))?;
+        self.files.link = self.must(nfs3::symlink(&dir, "link", LINK))?.handle;
+        self.files.long_link = self
+            .must(nfs3::symlink(&dir, "long", &long_target()))?
+            .handle;
+        self.files.many = self.must(nfs3::mkdir(&dir, "many"))?.handle;
+        let many = self.files.many.clone();
+        for i in 0..NAMES {
+            self.must(nfs3::create(&many, &many_name(i)))?;
+        }
+        self.files.stale = self.must(nfs3::create(&dir, "stale"))?.handle;
+        self.must(nfs3::remove(&dir, "stale"))?;
+        Ok(())
+    }
+
+    /// Remove what prepare() and the cases made.
+    pub fn clean(&mut self) {
+        let (root, dir, many) = (
+            self.files.root.clone(),
+            self.files.dir.clone(),
+            self.files.many.clone(),
+        );
+        for i in 0..NAMES {
+            let _ = self.tcp.call(nfs3::remove(&many, &many_name(i)));
+        }
+        let mut names = Vec::new();
+        if let Ok(listed) = self.tcp.call(nfs3::readdir(&dir, 65536)) {
+            names = listed.names;
+        }
+        for name in names.iter().filter(|n| !n.starts_with('.')) {
+            // A delegation of a case may have to run out first (NFS3ERR_JUKEBOX).
+            for _ in 0..100 {
+                match self.tcp.call(nfs3::remove(&dir, name)) {
+                    Ok(results) if results.status == 10008 => {
+                        std::thread::sleep(Duration::from_millis(300));
+                    }
+                    _ => break,
+                }
+            }
+            let _ = self.tcp.call(nfs3::rmdir(&dir, name));
+        }
+        let name = self.name.clone();
+        let _ = self.tcp.call(nfs3::rmdir(&root, &name));
+    }
+
+    /// A call over TCP that has to succeed.
+    pub fn must(&mut self, call: Call) -> Result<Results, String> {
+        let kind = call.kind;
+        let results = self.tcp.call(call)?;
+        if results.status == 0 {
+            Ok(results)
+        } else {
+            Err(format!("{kind:?} over TCP: NFS status {}", results.status))
+        }
+    }
+
+    /// What a file has, read over TCP.
+    pub fn content(&mut self, handle: &[u8], len: u32) -> Result<Vec<u8>, String> {
+        Ok(self.must(nfs3::read(handle, 0, len))?.items.remove(0).data)
+    }
+
+    /// A name that no file has.
+    pub fn fresh_name(&mut self) -> String {
+        self.names += 1;
+        format!("f{}", self.names)
+    }
+
+    /// An empty file of the case's own.
+    pub fn fresh_file(&mut self) -> Result<Vec<u8>, String> {
+        let (dir, name) = (self.files.dir.clone(), self.fresh_name());
+        Ok(self.must(nfs3::create(&dir, &name))?.handle)
+    }
+
+    pub fn exists(&mut self, name: &str) -> Result<bool, String> {
+        let dir = self.files.dir.clone();
+        match self.tcp.call(nfs3::lookup(&dir, name))?.status {
+            0 => Ok(true),
+            2 => Ok(false),
+            other => Err(format!("LOOKUP over TCP: status {other}")),
+        }
+    }
+
+    /// The XID of a case's next call: never one of a probe.
+    pub fn xid(&mut self) -> u32 {
+        self.next += 1;
+        0x1a00_0000 | self.next & 0xff_ffff
+    }
+
+    pub fn probe_xid(&mut self) -> u32 {
+        self.next += 1;
+        PROBE | self.next & 0xff_ffff
+    }
+
+    /// Long enough for anything that happens at all.
+    pub fn limit(&self) -> Duration {
+        self.unit * self.patience
+    }
+
+    pub fn connect(&self, options: &Options) -> Result<Connection, String> {
+        Connection::connect(self.server, options, self.limit()).map_err(|e| format!("connect: {e}"))
+    }
+
+    /// Open the control connection, present a file handle (a server may shed
+    /// connections that never do), and measure the unit.
+    pub fn open_control(&mut self) -> Result<(), String> {
+        self.unit = Duration::from_millis(20);
+        let mut control = self.connect(&Options {
+            receives: 8,
+            ..Options::default()
+        })?;
+        let root = self.files.root.clone();
+        self.exchange(&mut control, nfs3::getattr(&root))?;
+        let mut times = Vec::new();
+        for _ in 0..51 {
+            let begin = Instant::now();
+            self.exchange(&mut control, Call::null())?;
+            times.push(begin.elapsed());
+        }
+        times.sort();
+        self.unit = times[times.len() / 2].max(Duration::from_millis(1));
+        self.control = Some(control);
+        Ok(())
+    }
+
+    /// One good call inline; nothing but its reply may come.
+    pub fn exchange(&mut self, on: &mut Connection, call: Call) -> Result<Seen, String> {
+        let xid = self.probe_xid();
+        let sent = Message::inline(&call.xid(xid), Lists::default());
+        on.send(&sent.bytes).map_err(|e| format!("send: {e}"))?;
+        let until = Instant::now() + self.limit();
+        loop {
+            match on.next(until) {
+                Some(Event::Received { bytes, .. }) if crate::explain::is_call(&bytes) => {}
+                Some(Event::Received { bytes, .. }) => {
+                    let seen = explain(&bytes, &sent, &|_| None)?;
+                    return if seen.outcome == Outcome::Ok {
+                        Ok(seen)
+                    } else {
+                        Err(seen.describe())
+                    };
+                }
+                Some(Event::Sent) => {}
+                Some(event) => return Err(format!("{event:?}")),
+                None => return Err("no answer".into()),
+            }
+        }
+    }
+
+    /// The connection that no case touches still answers.
+    pub fn check_control(&mut self) -> Result<(), String> {
+        let mut control = self
+            .control
+            .take()
+            .ok_or("there is no control connection any more")?;
+        let root = self.files.root.clone();
+        self.exchange(&mut control, nfs3::getattr(&root))
+            .map_err(|e| format!("control connection: {e}"))?;
+        self.control = Some(control);
+        Ok(())
+    }
+}
+
+fn many_name(i: usize) -> String {
+    format!("entry-{i:04}-{}", "n".repeat(40))
+}
