@@ -81,6 +81,16 @@ test-full: ## The full tier, BUDGET=60m of it at a time: goes on where it was
 test-full-report: ## What of the full tier has passed with this module
 	@scripts/test-full --report
 
+##@ Conformance
+.PHONY: conform
+conform: ## Raw RPC-over-RDMA against this transport, or with SERVER=c against the kernel's
+	@RESULTS=$${RESULTS:-build/vm/conform$(if $(SERVER),-$(SERVER))} scripts/vm test \
+		$(if $(filter c,$(SERVER)),--transport rdma) $(OPTIONS) conform
+
+.PHONY: conform-selftest
+conform-selftest: ## Does the suite notice? The same against peers that misbehave
+	@RESULTS=$${RESULTS:-build/vm/conform-selftest} scripts/vm test --machines 1 $(OPTIONS) conform_selftest
+
 ##@ Cleaning
 .PHONY: clean
 clean: ## Remove build products from the checkout

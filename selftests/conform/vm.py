@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Running rpcrdma-conform in test machines; for the tests in selftests/vm/tests."""
+
+import json
+import os
+import shutil
+import subprocess
+import time
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+TOP = os.path.realpath(f"{HERE}/../..")
+TARGET = f"{TOP}/build/conform"
+OBJECTS = "/sys/kernel/debug/svcrdma_rs/objects"
+PROFILES = {"rdma-rs": "svcrdma_rs", "rdma": "linux-c"}
+
+
+def build():
+    """The program, built in the build root that the harness runs in."""
+    subprocess.run(["cargo", "build", "--quiet", "--release", "--locked", "--manifest-path", f"{HERE}/Cargo.toml"],
+                   check=True, env={**os.environ, "CARGO_TARGET_DIR": TARGET})
+    return f"{TARGET}/release/rpcrdma-conform"
+
+
+def share(lab):
+    """Put program and profiles where the guests see them."""
+    folder = f"{lab.shares['tests']}/conform"
+    os.makedirs(folder, exist_ok=True)
+    shutil.copy(build(), folder)
+    for name in os.listdir(f"{HERE}/profiles"):
+        shutil.copy(f"{HERE}/profiles/{name}", folder)
+    return "/host/tests/conform"
+
+
+def objects(lab):
+    """The module's own count of what exists; nothing where there is no such file."""
+    text = lab.server.run(f"cat {OBJECTS} 2>/dev/null || true").out
+    return dict(line.split(None, 1) for line in text.splitlines() if len(line.split()) == 2)
+
+
+def wait_idle(lab, before):
+    """What has not come back to where it was, after waiting for it."""
+    for _ in range(100):
+        now = objects(lab)
+        # Pools may keep what they have.
+        left = {k: (v, now.get(k)) for k, v in before.items() if now.get(k) != v and "pool" not in k}
+        if not left:
+            return {}
+        time.sleep(0.2)
+    return left
+
+
+def run(lab, name, arguments="", limit=1500):
+    """Run the suite on the client; (status, TAP, report). Output and evidence stay in the lab's directory."""
+    where = share(lab)
+    before = objects(lab)
+    profile = f"{where}/{PROFILES[lab.transport]}.toml"
+    environment = lab.environment()
+    command = (f"{where}/rpcrdma-conform --server {environment['SERVER_ADDR']} --port {environment['NFS_PORT']} "
+               f"--export {environment['EXPORT_DIR']} --profile {profile} --json /tmp/{name}.json {arguments}")
+    with open(f"{lab.directory}/{name}.tap", "wb") as tap:
+
+        def on_output(data):
+            tap.write(data)
+            tap.flush()
+
+        result = lab.client.run(command, check=False, timeout=limit, on_output=on_output)
+    text = lab.client.run(f"cat /tmp/{name}.json", check=False).out
+    report = json.loads(text) if text else None
+    if report:
+        with open(f"{lab.directory}/{name}.json", "w", encoding="utf-8") as f:
+            f.write(text)
+        write_table(f"{lab.directory}/{name}.md", report)
+    left = wait_idle(lab, before)
+    assert not left, f"objects that did not go away (before, now): {left}"
+    return result, report
+
+
+def write_table(path, report):
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("| Case | RFC | Sent | Accepted | Seen | |\n|---|---|---|---|---|---|\n")
+        for case in report["cases"]:
+            verdict = "" if case["passed"] else case["reason"].replace("|", "/").replace("\n", " ")
+            accepted = case["accepted"].replace("|", ", ")
+            f.write(f"| {case['id']} | {case['section']} | {case['sends']} | {accepted} | {case['seen']} | {verdict} |\n")
+
+
+def check(lab, name, arguments="", limit=1500):
+    """Run it; unlisted divergences are a failure."""
+    result, report = run(lab, name, arguments, limit)
+    bad = [line for line in result.out.splitlines() if line.startswith("not ok") and "# TODO" not in line]
+    if bad or not result:
+        details = [line for line in result.out.splitlines() if not line.startswith("ok")]
+        raise AssertionError(f"{len(bad)} cases differ from the RFCs, status {result.status}\n" + "\n".join(details)
+                             + "\n" + result.err)
+    return report

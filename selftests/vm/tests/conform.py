@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Raw RPC-over-RDMA: all deterministic cases of rpcrdma-conform."""
+# Tier: ci
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "conform"))
+import vm  # noqa: E402
+
+
+def test(lab):
+    vm.check(lab, "conform", os.environ.get("CONFORM_OPTIONS", ""))
