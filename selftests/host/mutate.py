@@ -69,7 +69,12 @@ RULES = [
 SLOW = ["exhaustive", "property", "memory"]
 
 # Mutants that change nothing a caller can see.
-ACCEPTED = {}
+ACCEPTED = {
+    "encode.rs: let mut bytes = [0; LEN]; => let mut bytes = [1; LEN];":
+        "each byte is overwritten",
+    "read_chunks.rs: let mut end: u64 = 0; => let mut end: u64 = 1;":
+        "the first position is 40 at least",
+}
 
 
 def mutants():
@@ -125,7 +130,7 @@ def main():
         print("\n".join(name for name, _, _ in todo))
         return 0
 
-    survived = broken = 0
+    survived = broken = accepted = 0
     with tempfile.TemporaryDirectory() as name:
         tree = pathlib.Path(name)
         shutil.copytree(ROOT / "rust", tree / "rust")
@@ -145,11 +150,13 @@ def main():
             (tree / path).write_text(original)
             if passed is None:
                 broken += 1
-            elif passed and mutant not in ACCEPTED:
+            elif passed and mutant in ACCEPTED:
+                accepted += 1
+            elif passed:
                 survived += 1
                 print(f"[{number}/{len(todo)}] not noticed: {mutant}", flush=True)
     print(f"{len(todo)} mutants, {broken} do not compile, {survived} not noticed,"
-          f" {len(ACCEPTED)} accepted")
+          f" {accepted} accepted")
     return 1 if survived else 0
 
 

@@ -427,7 +427,8 @@ fn d_wrapping_addresses() {
 #[test]
 fn d_upper_layer_decides() {
     // A reduced LOOKUP name, a count that is not the chunk's length, a chunk for NULL: the header
-    // is right, and what nfsd sees is exactly the stream.
+    // is right. The first is refused by the program's binding (`rpc_layer`); of the others nfsd
+    // sees exactly the stream.
     let name = Frame::msg(rpc_call(X, 80)).read(80, seg(7)).bytes();
     expect("M085", &name, Is::Call);
     assert_eq!(call(&name).call_len(), 88);

@@ -208,3 +208,37 @@ fn payloads_reported_at_their_count_are_moved() {
     let places: Vec<_> = plan.writes(&lists).map(|op| (op.src_off, op.len)).collect();
     assert_eq!(places, [(20, 8), (36, 4)]);
 }
+
+#[test]
+fn payloads_behind_their_count_stay() {
+    // Data that looks like its own count; a payload at the very front; one that was given up.
+    for (off, len, words, moved) in [
+        (12, 8, [0, 0, 8, 8, 1, 2], 12),
+        (0, 8, [8, 1, 2, 3, 4, 5], 4),
+        (0, 8, [7, 8, 2, 3, 4, 5], 0),
+        (8, 8, [0, 7, 8, 1, 2, 3], 12),
+        (8, 8, [0, 8, 7, 1, 2, 3], 8),
+    ] {
+        let wire = case(vec![chunk(1, 64)], &[], 24).wire();
+        let lists = ReplyLists::from_wire(&wire).unwrap();
+        let mut payloads = Payloads::default();
+        payloads.push(&lists, off, len).unwrap();
+        // Twice makes no difference.
+        for _ in 0..2 {
+            payloads.skip_counts(|off| words.get(off as usize / 4).copied());
+        }
+        let plan = plan_reply(&lists, &payloads, 24, 4096).unwrap();
+        let places: Vec<_> = plan.writes(&lists).map(|op| (op.src_off, op.len)).collect();
+        assert_eq!(places, [(moved, len)], "{words:?}");
+    }
+
+    // Chunks without a payload, and payloads behind the end, are left alone.
+    let wire = case(vec![chunk(1, 64), chunk(2, 64)], &[], 24).wire();
+    let lists = ReplyLists::from_wire(&wire).unwrap();
+    let mut payloads = Payloads::default();
+    payloads.push(&lists, 400, 8).unwrap();
+    payloads.skip_counts(|off| (off < 24).then_some(0));
+    let plan = plan_reply(&lists, &payloads, 24, 4096).unwrap();
+    assert_eq!(plan.write_count(&lists), 0);
+    assert!(plan.inline_ranges().map(|range| range.len).eq([24]));
+}
