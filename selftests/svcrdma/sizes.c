@@ -23,11 +23,11 @@
 #include <unistd.h>
 
 #define SMALL	9000
-#define BIG	(1 << 20)
+#define BIG	1048576
 #define GUARD	64
 
 /* An inline message has 4096 bytes, of which headers take 100 to 400. */
-static const int edges[] = { 1, 512, 1024, 3850, 3900, 3950, 4000, 4096, 8192, SMALL };
+static const int edges[] = { 1, 512, 1024, 3850, 3900, 3950, 4000, 4096, 8192, SMALL, 0 };
 
 static int wanted(int size, int step)
 {
@@ -37,7 +37,7 @@ static int wanted(int size, int step)
 		return !(size & (size - 1));
 	if (step == 1 || size % step == 0)
 		return 1;
-	for (i = 0; i < sizeof(edges) / sizeof(edges[0]); i++)
+	for (i = 0; edges[i]; i++)
 		if (abs(size - edges[i]) <= 4)
 			return 1;
 	return 0;
