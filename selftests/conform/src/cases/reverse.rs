@@ -257,19 +257,6 @@ pub fn cases() -> Vec<Case> {
             vec![reply(c.xid, 2, &[c.xid, 1])]
         }),
         answered(
-            "B10",
-            "8166 4.5",
-            "a callback's reply with a broken chunk list",
-            |c| {
-                vec![Message::words(
-                    c.xid,
-                    1,
-                    0,
-                    &[0, 1, u32::MAX, 0, c.xid, 1, 0, 0, 0, 0],
-                )]
-            },
-        ),
-        answered(
             "M172",
             "8167 4.2",
             "a callback that is never answered",
@@ -326,6 +313,27 @@ pub fn cases() -> Vec<Case> {
                 format!("{} answers, {:?}", answers.count, answers.end)
             })?;
             Ok(answers.seen[0][0].clone())
+        },
+    ));
+    // With a broken header its direction cannot be known: RFC 8166, section 4.5, asks
+    // a requester for silence and a responder for an error.
+    cases.push(full(
+        "B10",
+        "8166 4.5",
+        "a callback's reply with a broken chunk list",
+        DROP | EC,
+        |b| {
+            let Some(callback) = callback(b)? else {
+                return Ok(Seen {
+                    outcome: Outcome::Drop,
+                    ..ungranted()
+                });
+            };
+            let xid = callback.xid;
+            let broken = [0, 1, u32::MAX, 0, xid, 1, 0, 0, 0, 0];
+            let seen = b.ask(&Message::words(xid, 1, 0, &broken))?;
+            b.must(Call::null())?;
+            Ok(seen)
         },
     ));
     for (id, how, sends) in [
