@@ -218,6 +218,7 @@ fn payloads_behind_their_count_stay() {
         (0, 8, [7, 8, 2, 3, 4, 5], 0),
         (8, 8, [0, 7, 8, 1, 2, 3], 12),
         (8, 8, [0, 8, 7, 1, 2, 3], 8),
+        (8, 1, [0, 7, 1, 1, 2, 3], 12),
     ] {
         let wire = case(vec![chunk(1, 64)], &[], 24).wire();
         let lists = ReplyLists::from_wire(&wire).unwrap();
