@@ -2,7 +2,7 @@
 
 //! `/sys/kernel/debug/svcrdma_rs`: `stats`, `objects`, `connections`.
 //!
-//! `name value` lines; `Documentation/counters.md` describes them.
+//! `name value` lines, and one line for each connection; `Documentation/counters.md` describes them.
 
 use crate::{
     stats,

@@ -114,7 +114,7 @@ numbers! {
     Stats(Counter) {
         /// Connections accepted.
         accepts,
-        /// Connection requests refused.
+        /// Connections that could not be accepted.
         refused,
         /// Messages received.
         receives,
@@ -160,7 +160,8 @@ numbers! {
 }
 
 numbers! {
-    /// Objects that exist. All but the `pooled` ones are 0 when nothing is connected.
+    /// Objects that exist. With no connection all but the `pooled` ones, listeners and their CM ids
+    /// are 0.
     Objects(Gauge) {
         /// Listeners.
         listeners,

@@ -3,11 +3,12 @@
 //! The server side of RPC-over-RDMA version 1 (RFC 8166): policy on top of the wrappers.
 //!
 //! A call's way: [`recv`] parses the message a Receive brought; with Read chunks [`read`] fetches
-//! them first; sunrpc works on it; [`reply`] plans the answer, writes chunks and sends.
+//! them first and [`assemble`] completes the call; sunrpc works on it; [`reply`] plans the answer,
+//! writes chunks and sends.
 //! [`Documentation/architecture.md`](srctree/Documentation/architecture.md) has the picture.
 //!
 //! Locks, none held while another is taken: the inbox, the idle sends and the Send Queue of a
-//! connection; the pools of the depot; the accept queue of a listener.
+//! connection, and its windows; the pools of the depot; a listener's id and its accept queue.
 
 #![deny(unsafe_code)]
 

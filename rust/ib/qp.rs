@@ -330,7 +330,7 @@ impl<C: QueueContext> Qp<C> {
                 return Ok(());
             };
             // SAFETY: The queue pair was just drained.
-            unsafe { context.free() };
+            queues.sq.give_back(unsafe { context.free() });
         }
     }
 }

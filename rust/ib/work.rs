@@ -156,6 +156,8 @@ impl<T: Completion> Posted<T> {
             drop(unsafe { KBox::from_raw(ptr.as_ptr().cast::<Inner<T>>()) });
         }
         InDoubt {
+            // SAFETY: The box is leaked, and only its owner-to-be is told of it.
+            slots: unsafe { (*self.0.as_ptr()).slots },
             ptr: self.0.cast(),
             free: free::<T>,
         }
@@ -165,6 +167,8 @@ impl<T: Completion> Posted<T> {
 /// A context that a device may still use though no completion will name it.
 pub(super) struct InDoubt {
     ptr: NonNull<ffi::ib_cqe>,
+    /// Send Queue slots that the posting holds.
+    slots: u32,
     free: unsafe fn(NonNull<ffi::ib_cqe>),
 }
 
@@ -172,14 +176,15 @@ pub(super) struct InDoubt {
 unsafe impl Send for InDoubt {}
 
 impl InDoubt {
-    /// Frees the context.
+    /// Frees the context; the slots it held.
     ///
     /// # Safety
     ///
     /// The queue pair it was posted on is drained.
-    pub(super) unsafe fn free(self) {
+    pub(super) unsafe fn free(self) -> u32 {
         // SAFETY: By this function's contract no device uses the context.
-        unsafe { (self.free)(self.ptr) }
+        unsafe { (self.free)(self.ptr) };
+        self.slots
     }
 }
 

@@ -159,7 +159,7 @@ unsafe extern "C" fn release_ctxt_op<C: Connection>(xprt: *mut ffi::svc_xprt, ca
     if call.is_null() {
         return;
     }
-    // SAFETY: `Rqst::set_call` leaked the box into the request, and sunrpc releases it once.
+    // SAFETY: `Rqst::install` leaked the box into the request, and sunrpc releases it once.
     let call = unsafe { KBox::from_raw(call.cast::<C::Call>()) };
     // SAFETY: sunrpc holds a reference during the call and calls from process context.
     let (xprt, context) = unsafe { (Xprt::<C>::from_raw(xprt), Sleepable::assume()) };

@@ -235,18 +235,6 @@ impl Connection {
         }
     }
 
-    /// A context for a call that begins.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM`.
-    pub(crate) fn begin_call(&self, context: &Sleepable) -> Result<KBox<CallContext>> {
-        let mut call = self.depot().call(context)?;
-        call.set_in_use();
-        self.calls.add(1, Relaxed);
-        Ok(call)
-    }
-
     /// Whether one more call may begin.
     fn has_room(&self) -> bool {
         // CAST: A small constant.
@@ -322,6 +310,18 @@ impl Xprt<Connection> {
     /// Ends a call. Asks for a thread if messages waited for room.
     pub(crate) fn end_call(&self, call: KBox<CallContext>) {
         self.depot().put_call(call);
+        self.release_slot();
+    }
+
+    /// Takes room for one more call, if there is any. Only `recvfrom` does, while it is alone.
+    fn take_slot(&self) -> Option<CallSlot<'_>> {
+        self.has_room().then(|| {
+            self.calls.add(1, Relaxed);
+            CallSlot(self)
+        })
+    }
+
+    fn release_slot(&self) {
         // ORDERING: The room must be seen before `svc_xprt_ready` looks, and this may be a completion
         // handler with nothing else in between; pairs with the barrier in `svc_xprt_ready`.
         // CAST: A small constant.
@@ -342,6 +342,29 @@ impl Xprt<Connection> {
             }
         }
         Name(self)
+    }
+}
+
+/// Room for one call, until the call that begins in it ends.
+pub(crate) struct CallSlot<'a>(&'a Xprt<Connection>);
+
+impl CallSlot<'_> {
+    /// A context for a call that begins; [`Xprt::end_call`] gives the room back.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn begin(self, context: &Sleepable) -> Result<KBox<CallContext>> {
+        let mut call = self.0.depot().call(context)?;
+        call.set_in_use();
+        core::mem::forget(self);
+        Ok(call)
+    }
+}
+
+impl Drop for CallSlot<'_> {
+    fn drop(&mut self) {
+        self.0.release_slot();
     }
 }
 
@@ -412,10 +435,14 @@ impl svc::connection::Connection for Connection {
         busy: Busy<'_, Self>,
         context: &Sleepable,
     ) -> Received {
-        let item = xprt.inbox.take(xprt, xprt.has_room());
+        let slot = xprt.take_slot();
+        let item = xprt.inbox.take(xprt, slot.is_some());
         busy.release();
         match item {
-            Some(Item::Message(message)) => recv::receive(xprt, rqst, message, context),
+            Some(Item::Message(message)) => match slot {
+                Some(slot) => recv::receive(xprt, rqst, message, slot, context),
+                None => Received::NOTHING,
+            },
             Some(Item::ReadDone(read)) => assemble::finish(xprt, rqst, read, context),
             None => Received::NOTHING,
         }

@@ -26,7 +26,7 @@ pub(crate) const BACKCHANNEL_CREDITS: u32 = 2;
 /// Receives beyond what the credits of both directions need.
 const SPARE_RECEIVES: u32 = 2;
 
-/// Send Queue slots; the longest reply there can be, 253 RDMA Writes and a Send, fits exactly.
+/// Send Queue slots: as many as a reply with one RDMA Write for each segment of a full message needs.
 const SEND_DEPTH: u32 = 254;
 
 /// Scatter/gather elements of a work request.

@@ -143,7 +143,7 @@ pub(super) fn discard(conn: &Xprt<Connection>, mut work: Work<ReadContext>) {
 
 /// Why the Reads of a call were not posted.
 enum Refusal {
-    /// They cannot be, or not now: the client is told.
+    /// They can never be: the client is told.
     Answer,
     /// The connection is of no use any more.
     Broken,
@@ -151,7 +151,9 @@ enum Refusal {
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
-        if error == E2BIG || error == ENOMEM {
+        // For want of memory the connection is closed: the client sends the call again, where an
+        // answer would be an error to the application.
+        if error == E2BIG {
             Self::Answer
         } else {
             Self::Broken

@@ -42,7 +42,10 @@ use crate::{
     transport::{
         backchannel,
         call::CallContext,
-        connection::Connection,
+        connection::{
+            CallSlot,
+            Connection, //
+        },
         geometry::INLINE_SIZE,
         read,
         send, //
@@ -155,6 +158,7 @@ pub(crate) fn receive(
     conn: &Xprt<Connection>,
     rqst: &mut Rqst<Connection>,
     message: Message,
+    slot: CallSlot<'_>,
     context: &Sleepable,
 ) -> Received {
     let Message { mut work, len } = message;
@@ -192,9 +196,8 @@ pub(crate) fn receive(
             return Received::NOTHING;
         }
     };
-    let Ok(remembered) = remember(conn, &call, context) else {
-        refuse(conn, Answer::ErrChunk(call.fixed()), context);
-        repost(conn, work, Some(page.into_shared()), context);
+    let Ok(remembered) = remember(conn, slot, &call, context) else {
+        conn.close_soon();
         return Received::NOTHING;
     };
     if call.has_read_chunks() {
@@ -218,6 +221,7 @@ pub(crate) fn receive(
 /// Makes the context of a call.
 fn remember(
     conn: &Xprt<Connection>,
+    slot: CallSlot<'_>,
     call: &Call<'_>,
     context: &Sleepable,
 ) -> Result<KBox<CallContext>> {
@@ -226,7 +230,7 @@ fn remember(
     } else {
         None
     };
-    let mut remembered = conn.begin_call(context)?;
+    let mut remembered = slot.begin(context)?;
     match remembered.remember(call, page) {
         Ok(()) => Ok(remembered),
         Err(error) => {
