@@ -18,7 +18,7 @@ TRIGGERS = [
                 r"|possible (circular|recursive|irq lock)|suspicious RCU usage|INFO: trying to register non-static key"
                 r"|BUG: (key|MAX_LOCKDEP|Invalid wait context)|\[ BUG: "),
     ("UBSAN", r"^UBSAN:"),
-    ("DMA_API", r"\bDMA-API: "),
+    ("DMA_API", r"\bDMA-API: (?!preallocated|debugging )"),
     ("REFCOUNT", r"refcount_t: "),
     ("ODEBUG", r"^ODEBUG: "),
     ("HUNG", r"INFO: task .* blocked for more than|blocked in I/O wait for more than|soft lockup|hard LOCKUP"),
