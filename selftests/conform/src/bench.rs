@@ -222,16 +222,11 @@ impl<'w> Bench<'w> {
     /// Bytes outside what the server was allowed to write must not have changed.
     pub fn canaries(&self) -> Result<(), String> {
         for (region, before) in &self.regions {
-            for at in region.changed(before) {
-                let address = region.address().wrapping_add_signed(at);
-                let inside = self.writable.iter().any(|s| {
-                    region.has_key(s.handle)
-                        && address >= s.offset
-                        && address - s.offset < u64::from(s.length)
-                });
-                if !inside {
-                    return Err(format!("memory outside the advertised or reported ranges was written: offset {at} of a region of {}", region.len()));
-                }
+            if let Some(at) = region.spoilt(before, &self.writable) {
+                return Err(format!(
+                    "memory outside the advertised or reported ranges was written: offset {at} of a region of {}",
+                    region.len()
+                ));
             }
         }
         Ok(())

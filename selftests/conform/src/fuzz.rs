@@ -261,17 +261,11 @@ impl<'a> Fuzzer<'a> {
 
     fn canaries(&self) -> Result<(), String> {
         for (region, before) in &self.regions {
-            for at in region.changed(before) {
-                let address = region.address().wrapping_add_signed(at);
-                let inside = |s: &Segment| {
-                    s.handle == region.key && address.wrapping_sub(s.offset) < u64::from(s.length)
-                };
-                if !self.writable.iter().any(inside) {
-                    return Err(format!(
-                        "memory outside all advertised ranges was written: offset {at} of {}",
-                        region.len()
-                    ));
-                }
+            if let Some(at) = region.spoilt(before, &self.writable) {
+                return Err(format!(
+                    "memory outside all advertised ranges was written: offset {at} of {}",
+                    region.len()
+                ));
             }
         }
         Ok(())

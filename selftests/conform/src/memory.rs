@@ -170,10 +170,15 @@ impl Region {
     /// What the region holds now.
     pub fn bytes(&self, offset: usize, len: usize) -> Vec<u8> {
         let from = self.start + offset;
-        // SAFETY: inside the buffer. The device writes it behind the compiler's back.
-        (0..len)
-            .map(|i| unsafe { ptr::read_volatile(self.buffer.as_ptr().add(from + i)) })
-            .collect()
+        assert!(from + len <= self.buffer.len());
+        let mut out = vec![0; len];
+        // SAFETY: inside the buffer. The device writes it behind the compiler's back,
+        // but the buffer's address was given away, so nothing read before is reused.
+        unsafe {
+            let source = std::hint::black_box(self.buffer.as_ptr());
+            ptr::copy_nonoverlapping(source.add(from), out.as_mut_ptr(), len);
+        }
+        out
     }
 
     /// The bytes that a remote range names, if it lies inside.
@@ -194,22 +199,38 @@ impl Region {
             .then(|| self.snapshot()[offset..offset + len].to_vec())
     }
 
-    /// Offsets, relative to the region, of bytes that differ from `before`.
-    pub fn changed(&self, before: &[u8]) -> Vec<i64> {
+    /// The first offset, relative to the region, at which it differs from `before`
+    /// outside what these segments name.
+    pub fn spoilt(&self, before: &[u8], writable: &[Segment]) -> Option<i64> {
         let now = self.snapshot();
-        (0..now.len())
-            .filter(|&i| now[i] != before[i])
-            .map(|i| i as i64 - GUARD as i64)
-            .collect()
+        if now == before {
+            return None;
+        }
+        let mut allowed = before.to_vec();
+        let first = self.address().wrapping_sub(GUARD as u64);
+        for segment in writable.iter().filter(|s| self.has_key(s.handle)) {
+            let from = i128::from(segment.offset) - i128::from(first);
+            let to = from + i128::from(segment.length);
+            let range =
+                from.clamp(0, now.len() as i128) as usize..to.clamp(0, now.len() as i128) as usize;
+            if !range.is_empty() {
+                allowed[range.clone()].copy_from_slice(&now[range]);
+            }
+        }
+        let at = now.iter().zip(&allowed).position(|(is, may)| is != may)?;
+        Some(at as i64 - GUARD as i64)
     }
 
     /// The region with both its canaries.
     pub fn snapshot(&self) -> Vec<u8> {
         let from = self.start - GUARD;
-        (0..self.len + 2 * GUARD)
-            // SAFETY: as in bytes().
-            .map(|i| unsafe { ptr::read_volatile(self.buffer.as_ptr().add(from + i)) })
-            .collect()
+        let mut out = vec![0; self.len + 2 * GUARD];
+        // SAFETY: as in bytes().
+        unsafe {
+            let source = std::hint::black_box(self.buffer.as_ptr());
+            ptr::copy_nonoverlapping(source.add(from), out.as_mut_ptr(), out.len());
+        }
+        out
     }
 
     /// Withdraw the registration; the memory stays to be looked at.
