@@ -110,7 +110,7 @@ def bounded(seconds):
     resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 
 
-def test(tree, seconds, *args):
+def test(tree, seconds, *args, show=False):
     """Run the tests for some time; True if they pass, None if it does not compile."""
     env = dict(os.environ, CARGO_TARGET_DIR=str(tree / "target"), RUST_BACKTRACE="0",
                CARGO_PROFILE_TEST_OPT_LEVEL="1", CARGO_PROFILE_TEST_DEBUG="0")
@@ -118,9 +118,13 @@ def test(tree, seconds, *args):
     built = subprocess.run([*command, "--no-run"], cwd=tree / "selftests/host", env=env,
                            capture_output=True)
     if built.returncode != 0:
+        if show:
+            print(built.stderr.decode())
         return None
     ran = subprocess.run([*command, "--", *args], cwd=tree / "selftests/host", env=env,
                          capture_output=True, preexec_fn=lambda: bounded(seconds))
+    if show and ran.returncode != 0:
+        print(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
     return ran.returncode == 0
 
 
@@ -141,7 +145,7 @@ def main():
         tree = pathlib.Path(name)
         shutil.copytree(ROOT / "rust", tree / "rust")
         shutil.copytree(HERE, tree / "selftests/host", ignore=shutil.ignore_patterns("target"))
-        if not test(tree, 300):
+        if not test(tree, 300, show=True):
             print("the tests fail as they are")
             return 1
         for number, (mutant, path, text) in enumerate(todo):
