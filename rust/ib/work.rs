@@ -156,7 +156,8 @@ impl<T: Completion> Posted<T> {
             drop(unsafe { KBox::from_raw(ptr.as_ptr().cast::<Inner<T>>()) });
         }
         InDoubt {
-            // SAFETY: The box is leaked, and only its owner-to-be is told of it.
+            // SAFETY: Valid by the type invariant: the box is leaked and no completion names it. A
+            // device uses the memory the context describes, never this member.
             slots: unsafe { (*self.0.as_ptr()).slots },
             ptr: self.0.cast(),
             free: free::<T>,
