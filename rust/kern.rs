@@ -6,6 +6,7 @@
 //! it, the file goes.
 
 pub(crate) mod bytes;
+pub(crate) mod class_cell;
 pub(crate) mod context;
 pub(crate) mod module_cell;
 pub(crate) mod net;

@@ -4,6 +4,7 @@
 
 use crate::{
     ffi,
+    kern::class_cell::ClassCell,
     rpc::xprt,
     svc::{
         connection::Connection,
@@ -19,14 +20,7 @@ use kernel::{
         c_int, //
     },
     prelude::*,
-    str::as_char_ptr_in_const_context,
-    sync::atomic::{
-        Acquire,
-        Atomic,
-        Relaxed,
-        Release, //
-    },
-    types::Opaque, //
+    str::as_char_ptr_in_const_context, //
 };
 
 /// A connection that calls can be sent over in the reverse direction.
@@ -55,10 +49,8 @@ pub(crate) trait Backchannel: Connection {
 /// Lookups by network id walk the list behind the C struct until an empty string.
 #[repr(C)]
 pub(crate) struct Class {
-    class: Opaque<ffi::xprt_class>,
+    cell: ClassCell<ffi::xprt_class>,
     netid: [Netid; 1],
-    in_use: Atomic<bool>,
-    owner: Atomic<*mut ffi::module>,
 }
 
 #[repr(transparent)]
@@ -66,31 +58,30 @@ struct Netid(*const c_char);
 
 // SAFETY: A pointer to a constant.
 unsafe impl Sync for Netid {}
-// SAFETY: The C object is written by `register` before sunrpc knows it, then by sunrpc only.
-unsafe impl Sync for Class {}
-
-const _: () = assert!(
-    core::mem::offset_of!(Class, netid) == core::mem::size_of::<ffi::xprt_class>(),
-    "the list of network ids must be where the C struct's flexible array is",
-);
 
 impl Class {
     /// A class that is not registered.
     pub(crate) const fn new() -> Self {
+        const {
+            let end =
+                ClassCell::<ffi::xprt_class>::OBJECT + core::mem::size_of::<ffi::xprt_class>();
+            assert!(
+                core::mem::offset_of!(Self, netid) == end,
+                "the list of network ids must be where the C struct's flexible array is",
+            );
+        }
         Self {
-            class: Opaque::zeroed(),
+            cell: ClassCell::new(),
             netid: [Netid(as_char_ptr_in_const_context(c""))],
-            in_use: Atomic::new(false),
-            owner: Atomic::new(core::ptr::null_mut()),
         }
     }
 
     pub(super) fn as_ptr(&self) -> *mut ffi::xprt_class {
-        self.class.get()
+        self.cell.as_ptr()
     }
 
     pub(super) fn owner(&self) -> *mut ffi::module {
-        self.owner.load(Relaxed)
+        self.cell.owner()
     }
 
     /// Registers the backchannel class of `B`.
@@ -106,29 +97,18 @@ impl Class {
         module: &'static ThisModule,
         name: &'static CStr,
     ) -> Result<Registration<B>> {
-        let this = B::backchannel_class();
-        // ORDERING: Pairs with the store in `Registration::drop`.
-        if this.in_use.xchg(true, Acquire) {
-            return Err(EBUSY);
-        }
-        this.owner.store(module.as_ptr(), Relaxed);
-        let class = this.as_ptr();
-        // SAFETY: `in_use` was clear, so sunrpc does not know the object and nobody else uses it.
-        let class_mut = unsafe { &mut *class };
-        for (to, from) in class_mut.name.iter_mut().zip(name.to_bytes_with_nul()) {
-            *to = *from;
-        }
-        class_mut.ident = B::IDENT;
-        class_mut.setup = Some(xprt::setup::<B>);
-        class_mut.owner = module.as_ptr();
-        // An empty list, as sunrpc expects.
-        class_mut.list.next = &raw mut class_mut.list;
-        class_mut.list.prev = &raw mut class_mut.list;
-        // SAFETY: The class is filled in and static.
-        if let Err(error) = to_result(unsafe { ffi::xprt_register_transport(class) }) {
-            this.in_use.store(false, Release);
-            return Err(error);
-        }
+        let write = |class: &mut ffi::xprt_class| {
+            for (to, from) in class.name.iter_mut().zip(name.to_bytes_with_nul()) {
+                *to = *from;
+            }
+            class.ident = B::IDENT;
+            class.setup = Some(xprt::setup::<B>);
+            class.owner = module.as_ptr();
+        };
+        B::backchannel_class().cell.claim(module, write, |class| {
+            // SAFETY: The class is filled in and static.
+            to_result(unsafe { ffi::xprt_register_transport(class) })
+        })?;
         Ok(Registration(PhantomData))
     }
 }
@@ -141,6 +121,6 @@ impl<B: Backchannel> Drop for Registration<B> {
         // SAFETY: Registered by `Class::register`. Transports of the class hold module references,
         // so there are none.
         unsafe { ffi::xprt_unregister_transport(B::backchannel_class().as_ptr()) };
-        B::backchannel_class().in_use.store(false, Release);
+        B::backchannel_class().cell.release();
     }
 }

@@ -4,50 +4,32 @@
 
 use crate::{
     ffi,
+    kern::class_cell::ClassCell,
     svc::listener::Listener, //
 };
 use core::marker::PhantomData;
 use kernel::{
     error::to_result,
-    prelude::*,
-    sync::atomic::{
-        Acquire,
-        Atomic,
-        Relaxed,
-        Release, //
-    },
-    types::Opaque, //
+    prelude::*, //
 };
 
 /// A `svc_xprt_class`, a static of whoever registers it.
-#[repr(C)]
-pub(crate) struct Class {
-    class: Opaque<ffi::svc_xprt_class>,
-    owner: Atomic<*mut ffi::module>,
-    in_use: Atomic<bool>,
-}
-
-// SAFETY: The C object is written by `register` before sunrpc knows it, then by sunrpc only.
-unsafe impl Sync for Class {}
+pub(crate) struct Class(ClassCell<ffi::svc_xprt_class>);
 
 impl Class {
     /// A class that is not registered.
     pub(crate) const fn new() -> Self {
-        Self {
-            class: Opaque::zeroed(),
-            owner: Atomic::new(core::ptr::null_mut()),
-            in_use: Atomic::new(false),
-        }
+        Self(ClassCell::new())
     }
 
     /// The C object.
     pub(crate) fn as_ptr(&self) -> *mut ffi::svc_xprt_class {
-        self.class.get()
+        self.0.as_ptr()
     }
 
     /// The module that owns the class.
     pub(crate) fn owner(&self) -> *mut ffi::module {
-        self.owner.load(Relaxed)
+        self.0.owner()
     }
 
     /// Registers the class of `L`.
@@ -63,28 +45,17 @@ impl Class {
         module: &'static ThisModule,
         name: &'static CStr,
     ) -> Result<Registration<L>> {
-        let this = L::class();
-        // ORDERING: Pairs with the store in `Registration::drop`.
-        if this.in_use.xchg(true, Acquire) {
-            return Err(EBUSY);
-        }
-        this.owner.store(module.as_ptr(), Relaxed);
-        let class = this.as_ptr();
-        // SAFETY: `in_use` was clear, so sunrpc does not know the object and nobody else uses it.
-        let class_mut = unsafe { &mut *class };
-        class_mut.xcl_name = name.as_char_ptr();
-        class_mut.xcl_owner = module.as_ptr();
-        class_mut.xcl_ops = L::OPS;
-        class_mut.xcl_max_payload = L::MAX_PAYLOAD;
-        class_mut.xcl_ident = L::IDENT;
-        // An empty list, as sunrpc expects.
-        class_mut.xcl_list.next = &raw mut class_mut.xcl_list;
-        class_mut.xcl_list.prev = &raw mut class_mut.xcl_list;
-        // SAFETY: The class is filled in and static.
-        if let Err(error) = to_result(unsafe { ffi::svc_reg_xprt_class(class) }) {
-            this.in_use.store(false, Release);
-            return Err(error);
-        }
+        let write = |class: &mut ffi::svc_xprt_class| {
+            class.xcl_name = name.as_char_ptr();
+            class.xcl_owner = module.as_ptr();
+            class.xcl_ops = L::OPS;
+            class.xcl_max_payload = L::MAX_PAYLOAD;
+            class.xcl_ident = L::IDENT;
+        };
+        L::class().0.claim(module, write, |class| {
+            // SAFETY: The class is filled in and static.
+            to_result(unsafe { ffi::svc_reg_xprt_class(class) })
+        })?;
         Ok(Registration(PhantomData))
     }
 }
@@ -97,6 +68,6 @@ impl<L: Listener> Drop for Registration<L> {
         // SAFETY: Registered by `Class::register`. Transports of the class hold module references,
         // so there are none.
         unsafe { ffi::svc_unreg_xprt_class(L::class().as_ptr()) };
-        L::class().in_use.store(false, Release);
+        L::class().0.release();
     }
 }
