@@ -2,8 +2,8 @@
 
 //! Answers to callbacks.
 //!
-//! Locks: `rpc_xprt::queue_lock` while a request is looked up and completed, `transport_lock` while
-//! the window is set; one after the other.
+//! Locks: `rpc_xprt::queue_lock` while a request is looked up and completed, and inside it
+//! `transport_lock` while the window is set.
 
 use crate::{
     ffi,
@@ -56,25 +56,34 @@ impl<'a> BcXprt<'a> {
     }
 
     /// Completes the request `xid` with `payload`, or with an error if the peer refused it;
-    /// whether there was one that could take it.
-    fn complete(&self, xid: [u8; 4], payload: Option<&[u8]>) -> bool {
+    /// whether there was one that could take it. `before` runs for a request that is there, before
+    /// whoever waits for it is woken.
+    fn complete(&self, xid: [u8; 4], payload: Option<&[u8]>, before: impl FnOnce()) -> bool {
         let _guard = self.queue_lock().lock();
         // SAFETY: Valid by the type invariant, and the lock is held.
-        let rqst =
-            unsafe { ffi::xprt_lookup_rqst(self.ptr.as_ptr(), u32::from_ne_bytes(xid)).as_mut() };
+        let rqst = unsafe { ffi::xprt_lookup_rqst(self.ptr.as_ptr(), u32::from_ne_bytes(xid)) };
         // A request that is found stays until the lock is released.
-        let Some(rqst) = rqst else {
+        let Some(rqst) = NonNull::new(rqst) else {
             return false;
         };
+        // SAFETY: As just said; a request has a task.
+        let task = unsafe { (*rqst.as_ptr()).rq_task };
         let result = match payload {
-            Some(payload) => fill(rqst, payload),
-            None => Some(EIO.to_errno()),
+            // SAFETY: The request is valid, and its answer is the lock's.
+            Some(payload) => unsafe { fill(rqst, payload) },
+            None => {
+                // Without it sunrpc would take the answer for garbage, and send the call again.
+                // SAFETY: The task sleeps until it is completed, or is about to and then loses this.
+                unsafe { (*task).tk_status = EIO.to_errno() };
+                Some(EIO.to_errno())
+            }
         };
         let Some(result) = result else {
             return false;
         };
+        before();
         // SAFETY: The lock is held, and the task belongs to the request.
-        unsafe { ffi::xprt_complete_rqst(rqst.rq_task, result) };
+        unsafe { ffi::xprt_complete_rqst(task, result) };
         true
     }
 
@@ -91,9 +100,17 @@ impl<'a> BcXprt<'a> {
 type Lock = kernel::sync::lock::Lock<(), SpinLockBackend>;
 
 /// Copies a reply into the memory of its request; its length, or `None` if it does not fit.
-fn fill(rqst: &mut ffi::rpc_rqst, payload: &[u8]) -> Option<c_int> {
+///
+/// # Safety
+///
+/// The request is valid, and the lock of its transport's queue is held.
+unsafe fn fill(rqst: NonNull<ffi::rpc_rqst>, payload: &[u8]) -> Option<c_int> {
     let len = c_int::try_from(payload.len()).ok()?;
-    let [head] = &rqst.rq_rcv_buf.head;
+    // The sender may still write members of its own, so there is no reference to the whole.
+    // SAFETY: By this function's contract; the members of the answer are the lock's.
+    let rcv_buf = unsafe { &raw const (*rqst.as_ptr()).rq_rcv_buf };
+    // SAFETY: As above.
+    let [head] = unsafe { &(*rcv_buf).head };
     if head.iov_len < payload.len() {
         return None;
     }
@@ -101,10 +118,10 @@ fn fill(rqst: &mut ffi::rpc_rqst, payload: &[u8]) -> Option<c_int> {
     unsafe {
         core::ptr::copy_nonoverlapping(payload.as_ptr(), head.iov_base.cast(), payload.len())
     };
+    // SAFETY: As above.
+    let private = unsafe { &raw mut (*rqst.as_ptr()).rq_private_buf };
     // SAFETY: Both are members of the request; sunrpc decodes from the second.
-    unsafe {
-        core::ptr::copy_nonoverlapping(&raw const rqst.rq_rcv_buf, &raw mut rqst.rq_private_buf, 1)
-    };
+    unsafe { core::ptr::copy_nonoverlapping(rcv_buf, private, 1) };
     Some(len)
 }
 
@@ -121,7 +138,5 @@ pub(crate) fn complete<B: Backchannel>(
     let Some(xprt) = BcXprt::of(conn) else {
         return false;
     };
-    // Before the completion wakes whoever waits for the window.
-    xprt.set_window(credits.clamp(1, B::SLOTS));
-    xprt.complete(xid, payload)
+    xprt.complete(xid, payload, || xprt.set_window(credits.clamp(1, B::SLOTS)))
 }

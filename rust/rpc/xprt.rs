@@ -16,12 +16,9 @@ use crate::{
         xprt::Xprt, //
     }, //
 };
-use core::{
-    mem::ManuallyDrop,
-    ptr::{
-        null_mut,
-        NonNull, //
-    }, //
+use core::ptr::{
+    null_mut,
+    NonNull, //
 };
 use kernel::{
     bindings,
@@ -31,9 +28,9 @@ use kernel::{
         c_void, //
     },
     prelude::*,
-    sync::{
-        atomic::Full,
-        barrier::smp_mb, //
+    sync::atomic::{
+        Atomic,
+        Full, //
     }, //
 };
 
@@ -116,25 +113,36 @@ impl NewXprt {
 
     /// Makes it the backchannel of `conn`: two references come into being, the caller's and the
     /// connection's.
-    fn attach<B: Backchannel>(mut self, conn: &Xprt<B>) -> *mut ffi::rpc_xprt {
+    ///
+    /// # Errors
+    ///
+    /// `EEXIST` when the connection has one: two clients may ask for it at the same time.
+    fn attach<B: Backchannel>(mut self, conn: &Xprt<B>) -> Result<*mut ffi::rpc_xprt> {
         self.get_mut().bc_xprt = conn.as_ptr();
         self.get_mut().state = (1 << ffi::XPRT_BOUND) | (1 << ffi::XPRT_CONNECTED);
-        let xprt = ManuallyDrop::new(self).0.as_ptr();
+        let xprt = self.0.as_ptr();
+        // SAFETY: The connection is valid.
+        let member = unsafe { &raw mut (*conn.as_ptr()).xpt_bc_xprt };
+        // SAFETY: While the connection lives the member is written here only.
+        let member = unsafe { Atomic::from_ptr(member) };
+        // ORDERING: `BcXprt::of` sees a transport that is filled in; against `is_dead` below, too.
+        if member.cmpxchg(null_mut(), xprt, Full).is_err() {
+            return Err(EEXIST);
+        }
+        core::mem::forget(self);
         stats::objects().backchannels.inc();
         // The transport's own reference on the module, until `destroy_op`.
         // SAFETY: sunrpc holds one during `setup`, so the module is alive.
         unsafe { bindings::__module_get(B::backchannel_class().owner()) };
+        // The connection's: whoever closes it holds a reference of its own until this returns.
         // SAFETY: The transport is valid.
         unsafe { ffi::xprt_get(xprt) };
-        // SAFETY: The connection is valid, and `setup` found the member empty.
-        unsafe { (*conn.as_ptr()).xpt_bc_xprt = xprt };
-        smp_mb(Full);
         if conn.is_dead() {
             // sunrpc may have looked for a transport to close before it was there.
             // SAFETY: As above.
             unsafe { ffi::xprt_disconnect_done(xprt) };
         }
-        xprt
+        Ok(xprt)
     }
 }
 
@@ -166,10 +174,6 @@ pub(super) unsafe extern "C" fn setup<B: Backchannel>(
 unsafe fn try_setup<B: Backchannel>(args: &ffi::xprt_create) -> Result<*mut ffi::rpc_xprt> {
     // SAFETY: By this function's contract.
     let conn = unsafe { Xprt::<B>::downcast(args.bc_xprt) }?;
-    // SAFETY: The connection is valid; nobody else sets the member while `nfsd` sets up a client.
-    if !unsafe { (*conn.as_ptr()).xpt_bc_xprt }.is_null() {
-        return Err(EEXIST);
-    }
     let mut new = NewXprt::alloc::<B>(args.net)?;
     let xprt = new.get_mut();
     xprt.ops = Ops::<B>::TABLE;
@@ -182,7 +186,7 @@ unsafe fn try_setup<B: Backchannel>(args: &ffi::xprt_create) -> Result<*mut ffi:
     xprt.idle_timeout = 0;
     // SAFETY: By this function's contract.
     unsafe { new.set_address(args.dstaddr, args.addrlen) }?;
-    Ok(new.attach(conn))
+    new.attach(conn)
 }
 
 /// # Safety
@@ -240,34 +244,40 @@ unsafe extern "C" fn send_request_op<B: Backchannel>(rqst: *mut ffi::rpc_rqst) -
 ///
 /// As [`send_request_op`].
 unsafe fn send_request<B: Backchannel>(rqst: *mut ffi::rpc_rqst) -> Result {
-    // SAFETY: Valid by this function's contract, and nobody else changes a request that is being
-    // sent for the first time or again: its transport's write lock is held.
-    let rqst = unsafe { &mut *rqst };
+    // The answer may come at any time, so nothing here is a reference to the whole request.
+    // SAFETY: Valid by this function's contract.
+    let xprt = unsafe { (*rqst).rq_xprt };
     // SAFETY: The request's transport is valid. The module's head comment says why the connection
     // is still there.
-    let conn = unsafe { Xprt::<B>::downcast((*rqst.rq_xprt).bc_xprt) }?;
+    let conn = unsafe { Xprt::<B>::downcast((*xprt).bc_xprt) }?;
     if conn.is_dead() {
         // Else the task would come back at once, again and again until sunrpc closes.
         // SAFETY: The transport is valid.
-        unsafe { ffi::xprt_disconnect_done(rqst.rq_xprt) };
+        unsafe { ffi::xprt_disconnect_done(xprt) };
         return Err(ENOTCONN);
     }
     // SAFETY: As above; the transport's write lock is held.
-    if !unsafe { ffi::xprt_request_get_cong(rqst.rq_xprt, rqst) } {
+    if !unsafe { ffi::xprt_request_get_cong(xprt, rqst) } {
         return Err(EBADSLT);
     }
     // SAFETY: Reads the clock.
-    rqst.rq_xtime = unsafe { ffi::ktime_get() };
-    // SAFETY: The call's memory belongs to the request.
-    let call = unsafe { XdrBuf::from_raw(&raw const rqst.rq_snd_buf) };
-    B::send_call(conn, rqst.rq_xid.to_ne_bytes(), call).inspect_err(|error| {
+    let now = unsafe { ffi::ktime_get() };
+    // SAFETY: The sender's member; the write lock is held.
+    unsafe { (*rqst).rq_xtime = now };
+    // SAFETY: The call's memory belongs to the request and does not change.
+    let call = unsafe { XdrBuf::from_raw(&raw const (*rqst).rq_snd_buf) };
+    // SAFETY: The number does not change while the request is being sent.
+    let xid = unsafe { (*rqst).rq_xid };
+    B::send_call(conn, xid.to_ne_bytes(), call).inspect_err(|error| {
         if *error == ENOTCONN {
             conn.deferred_close();
         }
     })?;
     // CAST: `u32` to `usize` is lossless on 64-bit.
-    let sent = rqst.rq_snd_buf.len as usize;
-    rqst.rq_xmit_bytes_sent = rqst.rq_xmit_bytes_sent.wrapping_add(sent);
+    let sent = call.len() as usize;
+    // SAFETY: The sender's member; the write lock is held.
+    let total = unsafe { &mut (*rqst).rq_xmit_bytes_sent };
+    *total = total.wrapping_add(sent);
     Ok(())
 }
 
