@@ -25,13 +25,21 @@ use kernel::{
         CondVarTimeoutResult,
         SpinLock, //
     },
-    time::msecs_to_jiffies, //
+    time::{
+        msecs_to_jiffies,
+        Delta,
+        Instant,
+        Monotonic, //
+    }, //
 };
 
 /// How often a waiter looks whether the connection is still alive.
 const TICK_MS: u32 = 1000;
 /// Ticks without any completion after which a waiter gives up.
 const PATIENCE: u32 = 60;
+/// Ticks after which it gives up in any case: a peer must not hold a thread by serving a little now
+/// and then.
+const LAST_PATIENCE: u32 = 2 * PATIENCE;
 
 /// The Send Queue's slots.
 #[pin_data]
@@ -99,7 +107,7 @@ impl Sq {
     /// # Errors
     ///
     /// `E2BIG` if the queue can never hold as many; `ENOTCONN` once closed or no longer alive;
-    /// `ETIMEDOUT` if nothing completed for a minute.
+    /// `ETIMEDOUT` if nothing completed for a minute, or too little in two.
     pub(crate) fn reserve(
         &self,
         slots: u32,
@@ -126,6 +134,8 @@ impl Sq {
         state.next_ticket = ticket.wrapping_add(1);
         let mut seen = state.returned;
         let mut ticks = 0u32;
+        let start = Instant::<Monotonic>::now();
+        let limit = Delta::from_millis(i64::from(LAST_PATIENCE).saturating_mul(TICK_MS.into()));
         let mut result = Ok(());
         while result.is_ok() && (state.now_serving != ticket || state.available < slots) {
             let tick = msecs_to_jiffies(TICK_MS);
@@ -140,7 +150,7 @@ impl Sq {
                 // Those behind give up too, in whatever order.
                 state.closed = true;
                 result = Err(ENOTCONN);
-            } else if ticks > PATIENCE {
+            } else if ticks > PATIENCE || start.elapsed() > limit {
                 state.closed = true;
                 result = Err(ETIMEDOUT);
             }
