@@ -19,7 +19,10 @@ mod svc;
 mod transport;
 
 use crate::{
-    ib::client::Client,
+    ib::{
+        client::Client,
+        dma_check, //
+    },
     kern::{
         module_cell::Installed,
         shrinker::Shrinker, //
@@ -70,6 +73,7 @@ struct SvcRdma {
     _client: Client<RdmaClient>,
     _shrinker: Shrinker<PoolShrinker>,
     _shared: Installed<Shared>,
+    _dma_check: dma_check::Installed,
 }
 
 impl kernel::InPlaceModule for SvcRdma {
@@ -80,6 +84,7 @@ impl kernel::InPlaceModule for SvcRdma {
             c"rdma"
         };
         try_pin_init!(Self {
+            _dma_check: dma_check::install()?,
             _shared: Shared::install()?,
             _shrinker: Shrinker::register()?,
             _client <- Client::register(),

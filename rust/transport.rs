@@ -21,7 +21,6 @@ pub(crate) mod depot;
 pub(crate) mod geometry;
 pub(crate) mod inbox;
 pub(crate) mod listener;
-pub(crate) mod rdma_op;
 pub(crate) mod read;
 pub(crate) mod recv;
 pub(crate) mod reply;

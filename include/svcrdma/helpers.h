@@ -44,7 +44,7 @@ struct svcrs_device_caps {
 
 void svcrs_device_caps(struct ib_device *dev, u32 port,
 		       struct svcrs_device_caps *caps);
-const char *svcrs_device_name(const struct ib_device *dev);
+void svcrs_device_name(const struct ib_device *dev, char *name, size_t len);
 u32 svcrs_pd_local_dma_lkey(const struct ib_pd *pd);
 void *svcrs_cq_context(const struct ib_cq *cq);
 int svcrs_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
@@ -99,6 +99,7 @@ struct shrinker *svcrs_shrinker_register(unsigned long (*count)(void),
 /* rust/helpers/params.c */
 
 extern char *svcrs_reader;
+extern bool svcrs_dma_bounce; /* only in a module that is built with checks */
 
 /* rust/helpers/svc.c */
 

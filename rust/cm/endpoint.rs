@@ -54,6 +54,11 @@ pub(crate) trait ConnHandler: QueueContext {
     /// The connection is, or soon will be, of no use.
     fn lost(&self, why: Event);
     /// The queue pair failed.
+    ///
+    /// # Context
+    ///
+    /// Any, interrupts included: some drivers call this from their own interrupt handlers, so it
+    /// takes no lock that others take with interrupts on.
     fn queue_error(&self);
 }
 
@@ -84,8 +89,8 @@ pub(crate) struct AcceptParams<'a> {
 ///
 /// # Invariants
 ///
-/// The id's queue pair is `qp`. The completion queue's and the queue pair's context is the `C` that
-/// owns the endpoint.
+/// The id's queue pair is `qp`. The completion queue's context is the `C` that owns the endpoint; so
+/// is the queue pair's, once the peer was answered.
 pub(crate) struct Endpoint<C: ConnHandler> {
     // Dropped in this order.
     qp: Qp<C>,
@@ -119,7 +124,7 @@ impl<C: ConnHandler> Endpoint<C> {
         let cq = Cq::alloc(&device, place, entries, sleepable)?;
         let mut attr: ffi::ib_qp_init_attr = pin_init::zeroed();
         attr.event_handler = Some(Self::queue_event);
-        attr.qp_context = place.as_ptr().cast_mut().cast();
+        // `accept` sets the context: before it there is nothing that an event could be told to.
         attr.send_cq = cq.as_ptr();
         attr.recv_cq = cq.as_ptr();
         attr.sq_sig_type = ffi::ib_sig_type_IB_SIGNAL_REQ_WR;
@@ -152,8 +157,8 @@ impl<C: ConnHandler> Endpoint<C> {
     ///
     /// # Errors
     ///
-    /// What `rdma_accept` returns; the peer has been refused then. `EINVAL` for a context that is
-    /// not the one the endpoint was made for.
+    /// What `rdma_accept` returns; the peer is refused then, or when the id is destroyed. `EINVAL` for
+    /// a context that is not the one the endpoint was made for, `ENOTCONN` if the peer gave up.
     pub(crate) fn accept(
         &self,
         context: &C,
@@ -175,8 +180,15 @@ impl<C: ConnHandler> Endpoint<C> {
         unsafe { (*id).context = self.place.as_ptr().cast_mut().cast() };
         // SAFETY: As above.
         unsafe { (*id).event_handler = Some(Self::event) };
-        // SAFETY: The id is valid and its handler lock is held.
-        let result = to_result(unsafe { ffi::rdma_accept(id, &mut conn) });
+        // SAFETY: By the invariant of `Place` the context owns this endpoint.
+        unsafe { self.qp.set_event_context(self.place.as_ptr()) };
+        let result = if self.id.has_ended() {
+            // Its event came before the handler was changed.
+            Err(ENOTCONN)
+        } else {
+            // SAFETY: The id is valid and its handler lock is held.
+            to_result(unsafe { ffi::rdma_accept(id, &mut conn) })
+        };
         // SAFETY: Locked above.
         unsafe { ffi::rdma_unlock_handler(id) };
         result
@@ -253,7 +265,7 @@ impl<C: ConnHandler> Endpoint<C> {
         // SAFETY: The event is valid during the call.
         match unsafe { Event::from_raw(event) } {
             Event::Established => context.established(),
-            Event::TimewaitExit | Event::ConnectRequest => {}
+            Event::ConnectRequest => {}
             other => context.lost(other),
         }
         0
@@ -263,15 +275,18 @@ impl<C: ConnHandler> Endpoint<C> {
     ///
     /// Called by the RDMA core for the queue pair of an endpoint.
     unsafe extern "C" fn queue_event(event: *mut ffi::ib_event, context: *mut c_void) {
+        // SAFETY: Null until `accept`, then the context by the type invariant; the queue pair is
+        // destroyed before it.
+        let Some(context) = (unsafe { context.cast::<C>().as_ref() }) else {
+            return;
+        };
         // SAFETY: The event is valid during the call.
         match unsafe { (*event).event } {
             ffi::ib_event_type_IB_EVENT_COMM_EST
             | ffi::ib_event_type_IB_EVENT_PATH_MIG
             | ffi::ib_event_type_IB_EVENT_SQ_DRAINED
             | ffi::ib_event_type_IB_EVENT_QP_LAST_WQE_REACHED => {}
-            // SAFETY: By the type invariant; the queue pair is destroyed before its context, and
-            // has no such event before something is posted.
-            _ => unsafe { &*context.cast::<C>() }.queue_error(),
+            _ => context.queue_error(),
         }
     }
 }

@@ -5,6 +5,8 @@
 //! The id's context is the [`Pending`], kept alive by the [`ConnId`] that owns the id. Whoever takes
 //! the `ConnId` out of it under the lock is the owner: the thread that accepts, or the handler of
 //! a device removal.
+//!
+//! Locks: `Pending::id`.
 
 use crate::{
     cm::{
@@ -157,6 +159,11 @@ impl ConnId {
     /// Forgets the id without destroying it: its event handler's return value does that.
     fn surrender(self) {
         self.id.forget();
+    }
+
+    /// Whether the peer gave up before it was answered.
+    pub(super) fn has_ended(&self) -> bool {
+        self.pending.ended.load(Relaxed)
     }
 
     /// The id, for the endpoint built on it.

@@ -28,9 +28,9 @@ void svcrs_device_caps(struct ib_device *dev, u32 port,
 		attr->device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS;
 }
 
-const char *svcrs_device_name(const struct ib_device *dev)
+void svcrs_device_name(const struct ib_device *dev, char *name, size_t len)
 {
-	return dev_name(&dev->dev);
+	strscpy(name, dev->name, len);
 }
 
 u32 svcrs_pd_local_dma_lkey(const struct ib_pd *pd)

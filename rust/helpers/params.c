@@ -8,3 +8,9 @@ char *svcrs_reader = "auto";
 module_param_named(reader, svcrs_reader, charp, 0444);
 MODULE_PARM_DESC(reader,
 		 "RDMA Reads into memory named by the local key (local), into registered memory (frmr), or as the fabric needs it (auto)");
+
+#ifdef SVCRDMA_DMA_CHECK
+bool svcrs_dma_bounce;
+module_param_named(dma_bounce, svcrs_dma_bounce, bool, 0444);
+MODULE_PARM_DESC(dma_bounce, "Give devices pages of their own, to make missing DMA syncs visible");
+#endif

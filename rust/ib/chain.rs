@@ -2,14 +2,14 @@
 
 //! RDMA Reads or Writes to be posted together.
 //!
-//! The arrays are read by the provider during posting only; the memory they describe is owned by
-//! the context that owns the chain.
+//! The arrays are read by the provider during posting only. The memory they describe is owned by
+//! the [`Rdma`](super::rdma::Rdma) that the chain is part of, and that alone adds to it.
 
 use crate::{
     ffi,
     ib::{
-        dma::DmaAddr,
-        mr::Registration,
+        mapping::DmaAddr,
+        mr::Covered,
         pd::LocalKey, //
     }, //
 };
@@ -33,7 +33,7 @@ pub(crate) enum Opcode {
 ///
 /// The scatter/gather elements of all RDMA requests, in order, are `sges`: request *i* has
 /// `wrs[i].wr.num_sge` of them.
-pub(crate) struct Chain {
+pub(super) struct Chain {
     /// Registrations, posted first.
     regs: KVec<ffi::ib_reg_wr>,
     wrs: KVec<ffi::ib_rdma_wr>,
@@ -50,9 +50,28 @@ pub(crate) struct Chain {
 // SAFETY: The pointers in the requests are written while posting and read by nobody else.
 unsafe impl Send for Chain {}
 
+/// The chain of an operation, to be posted. It cannot be exchanged for that of another.
+pub(crate) struct ChainRef<'a>(&'a mut Chain);
+
+impl<'a> ChainRef<'a> {
+    pub(super) fn new(chain: &'a mut Chain) -> Self {
+        Self(chain)
+    }
+
+    /// Links the requests in order, the last one to `tail`; the first of the whole list.
+    pub(super) fn link(&mut self, tail: *mut ffi::ib_send_wr) -> *mut ffi::ib_send_wr {
+        self.0.link(tail)
+    }
+
+    /// Makes the last request the signaled one, completed by `cqe`.
+    pub(super) fn signal_last(&mut self, cqe: *mut ffi::ib_cqe) {
+        self.0.signal_last(cqe);
+    }
+}
+
 impl Chain {
     /// An empty chain without memory.
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             regs: KVec::new(),
             wrs: KVec::new(),
@@ -65,8 +84,8 @@ impl Chain {
         }
     }
 
-    /// Empties the chain and makes room for `wrs` requests with `sges` elements in all, at most
-    /// `max_sge` each.
+    /// Makes room for `wrs` requests with `sges` elements in all, and for `regions` registrations
+    /// and as many invalidations.
     ///
     /// # Errors
     ///
@@ -75,40 +94,25 @@ impl Chain {
     /// # Context
     ///
     /// May sleep, and allocates only if no earlier use needed as much room.
-    pub(crate) fn begin(
-        &mut self,
-        opcode: Opcode,
-        wrs: usize,
-        sges: usize,
-        max_sge: u32,
-        lkey: LocalKey,
-    ) -> Result {
+    pub(super) fn reserve(&mut self, wrs: usize, sges: usize, regions: usize) -> Result {
         self.clear();
         self.wrs.reserve(wrs, GFP_KERNEL)?;
         self.sges.reserve(sges, GFP_KERNEL)?;
+        self.regs.reserve(regions, GFP_KERNEL)?;
+        self.invs.reserve(regions, GFP_KERNEL)?;
+        Ok(())
+    }
+
+    /// Empties the chain, for requests of `opcode` with at most `max_sge` elements under `lkey`.
+    pub(super) fn begin(&mut self, opcode: Opcode, max_sge: u32, lkey: LocalKey) {
+        self.clear();
         self.opcode = opcode;
         self.max_sge = max_sge.max(1);
         self.lkey = lkey.raw();
-        Ok(())
-    }
-
-    /// Makes room for `n` registrations, after [`Chain::begin`].
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM`.
-    ///
-    /// # Context
-    ///
-    /// As [`Chain::begin`].
-    pub(crate) fn begin_registrations(&mut self, n: usize) -> Result {
-        self.regs.reserve(n, GFP_KERNEL)?;
-        self.invs.reserve(n, GFP_KERNEL)?;
-        Ok(())
     }
 
     /// Empties the chain.
-    pub(crate) fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.regs.clear();
         self.wrs.clear();
         self.invs.clear();
@@ -117,13 +121,13 @@ impl Chain {
     }
 
     /// Work requests in the chain.
-    pub(crate) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         let registrations = self.regs.len().saturating_add(self.invs.len());
         self.wrs.len().saturating_add(registrations)
     }
 
     /// RDMA Reads or Writes in the chain.
-    pub(crate) fn rdma_len(&self) -> usize {
+    pub(super) fn rdma_len(&self) -> usize {
         self.wrs.len()
     }
 
@@ -132,12 +136,12 @@ impl Chain {
     /// # Errors
     ///
     /// `ENOSPC` beyond the room asked for.
-    pub(crate) fn register(&mut self, region: &Registration, remote_write: bool) -> Result {
+    pub(super) fn register(&mut self, region: &Covered, remote_write: bool) -> Result {
         // SAFETY: All zeros is a valid value of the C struct.
         let mut reg: ffi::ib_reg_wr = unsafe { core::mem::zeroed() };
         reg.wr.opcode = ffi::ib_wr_opcode_IB_WR_REG_MR;
-        reg.mr = region.mr.as_ptr();
-        reg.key = region.rkey;
+        reg.mr = region.mr();
+        reg.key = region.rkey();
         // CAST: Small flags.
         reg.access = ffi::ib_access_flags_IB_ACCESS_LOCAL_WRITE as c_int;
         if remote_write {
@@ -152,17 +156,17 @@ impl Chain {
     /// # Errors
     ///
     /// `ENOSPC` beyond the room asked for, `EINVAL` without a Read.
-    pub(crate) fn invalidate(&mut self, region: &Registration, read_inv: bool) -> Result {
+    pub(super) fn invalidate(&mut self, region: &Covered, read_inv: bool) -> Result {
         if read_inv {
             let last = self.wrs.last_mut().ok_or(EINVAL)?;
             last.wr.opcode = ffi::ib_wr_opcode_IB_WR_RDMA_READ_WITH_INV;
-            last.wr.ex.invalidate_rkey = region.lkey;
+            last.wr.ex.invalidate_rkey = region.lkey();
             return Ok(());
         }
         // SAFETY: All zeros is a valid value of the C struct.
         let mut inv: ffi::ib_send_wr = unsafe { core::mem::zeroed() };
         inv.opcode = ffi::ib_wr_opcode_IB_WR_LOCAL_INV;
-        inv.ex.invalidate_rkey = region.rkey;
+        inv.ex.invalidate_rkey = region.rkey();
         self.invs.push_within_capacity(inv).map_err(|_| ENOSPC)
     }
 
@@ -171,9 +175,9 @@ impl Chain {
     /// # Errors
     ///
     /// As [`Chain::add`].
-    pub(crate) fn add_region(&mut self, region: &Registration, at: usize, len: u32) -> Result {
-        self.lkey = region.lkey;
-        self.add(region.iova, at, len)
+    pub(super) fn add_region(&mut self, region: &Covered, at: usize, len: u32) -> Result {
+        self.lkey = region.lkey();
+        self.add(region.iova(), at, len)
     }
 
     /// Begins a request at `offset` of the peer's memory `handle`.
@@ -181,7 +185,7 @@ impl Chain {
     /// # Errors
     ///
     /// `ENOSPC` beyond the room asked for.
-    pub(crate) fn start(&mut self, handle: u32, offset: u64) -> Result {
+    pub(super) fn start(&mut self, handle: u32, offset: u64) -> Result {
         // SAFETY: All zeros is a valid value of the C struct.
         let mut wr: ffi::ib_rdma_wr = unsafe { core::mem::zeroed() };
         wr.remote_addr = offset;
@@ -202,7 +206,7 @@ impl Chain {
     ///
     /// `ENOSPC` beyond the room asked for, `EINVAL` without a request begun or if an address
     /// would wrap.
-    pub(crate) fn add(&mut self, addr: DmaAddr, skip: usize, len: u32) -> Result {
+    pub(super) fn add(&mut self, addr: DmaAddr, skip: usize, len: u32) -> Result {
         let last = self.wrs.last().ok_or(EINVAL)?;
         // CAST: `num_sge` is never negative.
         if last.wr.num_sge as u32 >= self.max_sge {
@@ -223,8 +227,7 @@ impl Chain {
         Ok(())
     }
 
-    /// Links the requests in order, the last one to `tail`; the first of the whole list.
-    pub(super) fn link(&mut self, tail: *mut ffi::ib_send_wr) -> *mut ffi::ib_send_wr {
+    fn link(&mut self, tail: *mut ffi::ib_send_wr) -> *mut ffi::ib_send_wr {
         let mut sge = self.sges.as_mut_ptr();
         for wr in self.wrs.iter_mut() {
             wr.wr.sg_list = sge;
@@ -254,8 +257,7 @@ impl Chain {
         first
     }
 
-    /// Makes the last request the signaled one, completed by `cqe`.
-    pub(super) fn signal_last(&mut self, cqe: *mut ffi::ib_cqe) {
+    fn signal_last(&mut self, cqe: *mut ffi::ib_cqe) {
         let last = match self.invs.last_mut() {
             Some(inv) => Some(inv),
             None => self.wrs.last_mut().map(|rdma| &mut rdma.wr),

@@ -160,8 +160,13 @@ impl Devices {
             }),
             GFP_KERNEL,
         )?;
-        self.list.lock().push(entry, GFP_KERNEL)?;
-        Ok(())
+        let mut list = self.list.lock();
+        let refused = list
+            .reserve(1, GFP_KERNEL)
+            .map(|()| list.push_within_capacity(entry));
+        drop(list);
+        // What was refused is dropped without the lock.
+        refused?.map_err(|_| ENOMEM)
     }
 
     fn remove(&self, device: &Device, removing: fn(&Device, &Sleepable)) {

@@ -76,8 +76,8 @@ impl<C: Sync> Cq<C> {
 
 impl<C: Sync> Drop for Cq<C> {
     fn drop(&mut self) {
-        // SAFETY: Valid by the type invariant, and its queue pair is gone. Waits for a handler
-        // that runs.
+        // SAFETY: Valid by the type invariant; `Endpoint` drops the queue pair first. Waits for a
+        // handler that runs.
         unsafe { ffi::ib_free_cq(self.as_ptr()) };
     }
 }

@@ -4,6 +4,7 @@
 
 use crate::ffi;
 use kernel::{
+    fmt,
     prelude::*,
     types::Opaque, //
 };
@@ -12,8 +13,22 @@ use kernel::{
 #[repr(transparent)]
 pub(crate) struct Device(Opaque<ffi::ib_device>);
 
-// SAFETY: All that is reachable through a shared reference is constant after registration.
+// SAFETY: All that is reachable through a shared reference is constant after registration, but for
+// the name, which is copied.
 unsafe impl Sync for Device {}
+
+/// Bytes of a name: `IB_DEVICE_NAME_MAX`.
+const MAX_NAME: usize = 64;
+
+/// A copy of a device's name.
+pub(crate) struct DeviceName([u8; MAX_NAME]);
+
+impl fmt::Display for DeviceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = CStr::from_bytes_until_nul(&self.0).map(CStr::to_str);
+        f.write_str(name.unwrap_or(Ok("?")).unwrap_or("?"))
+    }
+}
 
 /// The limits of a device that a connection is sized by.
 #[derive(Clone, Copy)]
@@ -56,13 +71,12 @@ impl Device {
         self.0.get()
     }
 
-    /// The device's name, as in `rdma link`.
-    pub(crate) fn name(&self) -> &str {
-        // SAFETY: A registered device has a name.
-        let name = unsafe { ffi::svcrs_device_name(self.as_ptr()) };
-        // SAFETY: The name is a C string that lives as long as the device.
-        let name = unsafe { CStr::from_char_ptr(name) };
-        name.to_str().unwrap_or("?")
+    /// The device's name, as in `rdma link`. It can be renamed at any time.
+    pub(crate) fn name(&self) -> DeviceName {
+        let mut name = DeviceName([0; MAX_NAME]);
+        // SAFETY: The device is registered, and the buffer as long as is said.
+        unsafe { ffi::svcrs_device_name(self.as_ptr(), name.0.as_mut_ptr().cast(), MAX_NAME) };
+        name
     }
 
     /// The limits of the device and of one of its ports.

@@ -1,93 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Memory by who may touch it: the CPU, or a device it is mapped for.
-//!
-//! Mapping goes through `ib_dma_*` only: software devices such as rxe have no DMA device, and the
-//! "address" they are given is a kernel pointer. An address therefore has no formatter and is
-//! judged by `ib_dma_mapping_error` alone.
-//!
-//! C header: [`include/rdma/ib_verbs.h`](srctree/include/rdma/ib_verbs.h)
 
 use crate::{
-    ffi,
-    ib::client::DeviceGuard,
-    kern::page::{
-        PageRange,
-        PrivatePage,
-        PAGE_SIZE, //
+    ib::{
+        client::DeviceGuard,
+        mapping::{
+            Direction,
+            DmaAddr,
+            Mapping, //
+        }, //
     },
-    stats, //
+    kern::{
+        context::Sleepable,
+        page::{
+            PageRange,
+            PrivatePage,
+            PAGE_SIZE, //
+        }, //
+    }, //
 };
 use kernel::prelude::*;
-
-/// An address as a device sees it.
-#[derive(Clone, Copy)]
-pub(crate) struct DmaAddr(u64);
-
-impl DmaAddr {
-    /// An address inside a registered memory region, for the region's key.
-    pub(super) fn from_region(iova: u64) -> Self {
-        Self(iova)
-    }
-
-    /// The value for a scatter/gather element.
-    pub(super) fn raw(self) -> u64 {
-        self.0
-    }
-}
-
-/// Which way a device moves data.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Direction {
-    /// The device reads the memory.
-    ToDevice,
-    /// The device writes the memory.
-    FromDevice,
-}
-
-fn map(device: &DeviceGuard, range: &PageRange<'_>, direction: Direction) -> Result<DmaAddr> {
-    // SAFETY: The device is registered while guarded; the range is valid memory by its invariant.
-    let addr = unsafe {
-        ffi::svcrs_dma_map_page(
-            device.as_ptr(),
-            range.page(),
-            range.offset(),
-            range.len(),
-            direction == Direction::FromDevice,
-        )
-    };
-    // SAFETY: The device is registered while guarded.
-    if unsafe { ffi::svcrs_dma_mapping_failed(device.as_ptr(), addr) } {
-        return Err(ENOMEM);
-    }
-    stats::objects().mappings.inc();
-    Ok(DmaAddr(addr))
-}
-
-/// # Safety
-///
-/// `addr` came from [`map`] with the same device, length and direction, and is not used again.
-unsafe fn unmap(device: &DeviceGuard, addr: DmaAddr, len: usize, direction: Direction) {
-    // SAFETY: By this function's contract.
-    unsafe {
-        ffi::svcrs_dma_unmap_page(
-            device.as_ptr(),
-            addr.0,
-            len,
-            direction == Direction::FromDevice,
-        )
-    };
-    stats::objects().mappings.dec();
-}
 
 /// Room for one Receive: empty, or one page mapped for the device to write.
 ///
 /// # Invariants
 ///
-/// `loaded` is a page and its live mapping over the whole page.
+/// `loaded` is a page and its mapping for `device`, over the whole page.
 pub(crate) struct RecvBuffer {
     device: DeviceGuard,
-    loaded: Option<(PrivatePage, DmaAddr)>,
+    loaded: Option<(PrivatePage, Mapping)>,
 }
 
 impl RecvBuffer {
@@ -104,29 +46,29 @@ impl RecvBuffer {
     /// # Errors
     ///
     /// `ENOMEM` when it cannot be mapped; the page is freed.
-    pub(crate) fn load(&mut self, page: PrivatePage) -> Result {
+    pub(crate) fn load(&mut self, page: PrivatePage, context: &Sleepable) -> Result {
         self.unload();
-        let addr = map(
-            &self.device,
-            &page.range(0, PAGE_SIZE),
-            Direction::FromDevice,
-        )?;
+        let range = page.range(0, PAGE_SIZE);
+        // SAFETY: The page is private, and goes behind the mapping.
+        let mapping =
+            unsafe { Mapping::new(&self.device, &range, Direction::FromDevice, context) }?;
         // INVARIANT: Just mapped.
-        self.loaded = Some((page, addr));
+        self.loaded = Some((page, mapping));
         Ok(())
     }
 
     /// Takes the page back from the device.
     pub(crate) fn unload(&mut self) -> Option<PrivatePage> {
-        let (page, addr) = self.loaded.take()?;
-        // SAFETY: By the type invariant this is the page's live mapping, gone from `self`.
-        unsafe { unmap(&self.device, addr, PAGE_SIZE, Direction::FromDevice) };
+        let (page, mapping) = self.loaded.take()?;
+        // SAFETY: By the type invariant it is for this device, which is done: a buffer is out of reach
+        // while it is posted.
+        unsafe { mapping.undo(&self.device) };
         Some(page)
     }
 
     /// Where the device writes, while a page is lent.
     pub(super) fn addr(&self) -> Option<DmaAddr> {
-        self.loaded.as_ref().map(|(_, addr)| *addr)
+        self.loaded.as_ref().map(|(_, mapping)| mapping.addr())
     }
 }
 
@@ -140,11 +82,11 @@ impl Drop for RecvBuffer {
 ///
 /// # Invariants
 ///
-/// `addr` is the live mapping of the whole page.
+/// `mapping` is that of the whole page for `device`, and `None` only while the value is dropped.
 pub(crate) struct SendBuffer {
     device: DeviceGuard,
     page: PrivatePage,
-    addr: DmaAddr,
+    mapping: Option<Mapping>,
 }
 
 impl SendBuffer {
@@ -153,117 +95,118 @@ impl SendBuffer {
     /// # Errors
     ///
     /// `ENOMEM` when it cannot be mapped; the page is freed.
-    pub(crate) fn new(device: DeviceGuard, page: PrivatePage) -> Result<Self> {
-        let addr = map(&device, &page.range(0, PAGE_SIZE), Direction::ToDevice)?;
+    pub(crate) fn new(device: DeviceGuard, page: PrivatePage, context: &Sleepable) -> Result<Self> {
+        let range = page.range(0, PAGE_SIZE);
+        // SAFETY: The page goes behind the mapping, and nothing is mapped from the device.
+        let mapping = unsafe { Mapping::new(&device, &range, Direction::ToDevice, context) }?;
         // INVARIANT: Just mapped.
-        Ok(Self { device, page, addr })
+        Ok(Self {
+            device,
+            page,
+            mapping: Some(mapping),
+        })
     }
 
     /// The buffer, to be written by the CPU. [`SendBuffer::flush`] hands it to the device.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8; PAGE_SIZE] {
-        // SAFETY: By the type invariant this is a live mapping of the device.
-        unsafe { ffi::svcrs_dma_sync_for_cpu(self.device.as_ptr(), self.addr.0, PAGE_SIZE, false) };
+        if let Some(mapping) = &mut self.mapping {
+            // SAFETY: By the type invariant it is for this device, which is done: a buffer is out of
+            // reach while it is posted.
+            unsafe { mapping.sync_for_cpu(&self.device) };
+        }
         self.page.bytes_mut()
     }
 
     /// Makes the first `len` bytes visible to the device.
     pub(crate) fn flush(&mut self, len: usize) {
-        let len = len.min(PAGE_SIZE);
-        // SAFETY: As in `bytes_mut`.
-        unsafe { ffi::svcrs_dma_sync_for_device(self.device.as_ptr(), self.addr.0, len, false) };
+        if let Some(mapping) = &mut self.mapping {
+            // SAFETY: By the type invariant it is for this device.
+            unsafe { mapping.sync_for_device(&self.device, len) };
+        }
     }
 
     /// Where the device reads.
-    pub(super) fn addr(&self) -> DmaAddr {
-        self.addr
+    pub(super) fn addr(&self) -> Option<DmaAddr> {
+        self.mapping.as_ref().map(Mapping::addr)
     }
 }
 
 impl Drop for SendBuffer {
     fn drop(&mut self) {
-        // SAFETY: By the type invariant the mapping is live; the buffer goes with it.
-        unsafe { unmap(&self.device, self.addr, PAGE_SIZE, Direction::ToDevice) };
+        if let Some(mapping) = self.mapping.take() {
+            // SAFETY: As in `bytes_mut`.
+            unsafe { mapping.undo(&self.device) };
+        }
     }
 }
 
-/// Mappings of one RDMA operation, undone together.
+/// Mappings for one device, undone together.
 ///
 /// # Invariants
 ///
-/// Each entry is a live mapping for `device` in direction `direction`; the list is empty while
-/// `device` is `None`.
-pub(crate) struct DmaMap {
-    device: Option<DeviceGuard>,
+/// Each entry is for `device`.
+pub(super) struct Mappings {
+    device: DeviceGuard,
     direction: Direction,
-    ranges: KVec<(DmaAddr, u32)>,
+    list: KVec<Mapping>,
 }
 
-impl DmaMap {
-    /// No mappings.
-    pub(crate) fn new() -> Self {
+impl Mappings {
+    /// An empty list with the room of `list`.
+    pub(super) fn new(device: DeviceGuard, direction: Direction, mut list: KVec<Mapping>) -> Self {
+        // INVARIANT: Empty.
+        list.clear();
         Self {
-            device: None,
-            direction: Direction::ToDevice,
-            ranges: KVec::new(),
+            device,
+            direction,
+            list,
         }
-    }
-
-    /// Prepares an empty map for `device`, with room for `room` mappings.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM`.
-    ///
-    /// # Context
-    ///
-    /// May sleep, and allocates only if no earlier use needed as much room.
-    pub(crate) fn begin(
-        &mut self,
-        device: &DeviceGuard,
-        direction: Direction,
-        room: usize,
-    ) -> Result {
-        self.clear();
-        self.ranges.reserve(room, GFP_KERNEL)?;
-        self.device = Some(device.again());
-        self.direction = direction;
-        Ok(())
     }
 
     /// Maps a range.
     ///
-    /// The caller keeps the range's pages allocated until [`DmaMap::clear`]: the operation that
-    /// owns this map owns them too.
-    ///
     /// # Errors
     ///
-    /// `ENOMEM` when it cannot be mapped, `ENOSPC` beyond the room asked for.
-    pub(crate) fn map(&mut self, range: &PageRange<'_>) -> Result<DmaAddr> {
-        let device = self.device.as_ref().ok_or(EINVAL)?;
-        let len = u32::try_from(range.len())?;
-        let addr = map(device, range, self.direction)?;
-        // INVARIANT: Just mapped; undone below if it cannot be remembered.
-        if self.ranges.push_within_capacity((addr, len)).is_err() {
-            // SAFETY: Mapped above and handed to nobody.
-            unsafe { unmap(device, addr, range.len(), self.direction) };
+    /// `ENOMEM` when it cannot be mapped, `ENOSPC` beyond the room there is.
+    ///
+    /// # Safety
+    ///
+    /// The memory stays allocated until [`Mappings::undo`] or until the value is dropped, and if it is
+    /// mapped from the device nobody uses it until then.
+    pub(super) unsafe fn map(
+        &mut self,
+        range: &PageRange<'_>,
+        context: &Sleepable,
+    ) -> Result<DmaAddr> {
+        if self.list.len() == self.list.capacity() {
             return Err(ENOSPC);
         }
+        // SAFETY: By this function's contract.
+        let mapping = unsafe { Mapping::new(&self.device, range, self.direction, context) }?;
+        let addr = mapping.addr();
+        // INVARIANT: Just mapped for the device. There is room.
+        self.list
+            .push_within_capacity(mapping)
+            .map_err(|_| ENOSPC)?;
         Ok(addr)
     }
 
-    /// Undoes all mappings.
-    pub(crate) fn clear(&mut self) {
-        if let Some(device) = self.device.take() {
-            for (addr, len) in self.ranges.drain_all() {
-                // CAST: `u32` to `usize` is lossless on 64-bit.
-                // SAFETY: By the type invariant the mapping is live, and it leaves the list.
-                unsafe { unmap(&device, addr, len as usize, self.direction) };
-            }
+    /// Undoes all mappings; the list, for its room.
+    pub(super) fn undo(mut self) -> KVec<Mapping> {
+        self.clear();
+        core::mem::take(&mut self.list)
+    }
+
+    fn clear(&mut self) {
+        for mapping in self.list.drain_all() {
+            // SAFETY: For this device by the type invariant. It is done: the list is part of an
+            // operation, which is out of reach while it is posted.
+            unsafe { mapping.undo(&self.device) };
         }
     }
 }
 
-impl Drop for DmaMap {
+impl Drop for Mappings {
     fn drop(&mut self) {
         self.clear();
     }

@@ -71,7 +71,8 @@ impl Pd {
 
 impl Drop for Pd {
     fn drop(&mut self) {
-        // SAFETY: Valid by the type invariant; what was built on it is gone.
+        // SAFETY: Valid by the type invariant; `Endpoint` drops the queue pair before its reference,
+        // and each memory region holds one.
         unsafe { ffi::ib_dealloc_pd_user(self.as_ptr(), core::ptr::null_mut()) };
     }
 }

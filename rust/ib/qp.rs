@@ -4,11 +4,13 @@
 //!
 //! One signaled work request ends each chain and owns its context. The others complete in order
 //! before it and have no completion entry; the RDMA core tolerates that when they are flushed.
+//!
+//! Locks: `Queues::in_doubt`.
 
 use crate::{
     ffi,
     ib::{
-        chain::Chain,
+        chain::ChainRef,
         dma::{
             RecvBuffer,
             SendBuffer, //
@@ -78,7 +80,7 @@ pub(crate) enum Tail<'a> {
 /// Work that sends, reads or writes.
 pub(crate) trait SendWork: Completion {
     /// The RDMA Reads or Writes to post first.
-    fn chain(&mut self) -> Option<&mut Chain>;
+    fn chain(&mut self) -> Option<ChainRef<'_>>;
     /// The last work request.
     fn tail(&self) -> Tail<'_>;
 }
@@ -93,7 +95,9 @@ pub(crate) enum PostError<T: Completion> {
 }
 
 /// The bookkeeping of both queues.
-#[pin_data]
+///
+/// Dropped after the queue pair: see [`QueueContext`].
+#[pin_data(PinnedDrop)]
 pub(crate) struct Queues {
     /// Room on the Send Queue.
     #[pin]
@@ -125,11 +129,26 @@ impl Queues {
     }
 }
 
+#[pinned_drop]
+impl PinnedDrop for Queues {
+    fn drop(self: Pin<&mut Self>) {
+        loop {
+            // The lock is not held while freeing.
+            let Some(context) = self.in_doubt.lock().pop() else {
+                return;
+            };
+            // SAFETY: The queue pair is gone, by the contract of `QueueContext`.
+            self.sq.give_back(unsafe { context.free() });
+        }
+    }
+}
+
 /// A queue pair whose work has contexts of completion-queue context `C`.
 ///
 /// # Invariants
 ///
-/// `qp` is the queue pair of `id`, both valid; its completion queue's context is a `C`.
+/// `qp` is the queue pair of `id`, both valid; its completion queue's context is a `C`. Each of its
+/// queues has one slot more than is ever posted, for the marker of a drain.
 pub(crate) struct Qp<C: QueueContext> {
     qp: NonNull<ffi::ib_qp>,
     id: NonNull<ffi::rdma_cm_id>,
@@ -148,7 +167,8 @@ impl<C: QueueContext> Qp<C> {
     /// # Safety
     ///
     /// `id` has a queue pair made by `rdma_create_qp`, its completion queue has a `C` as context,
-    /// and both outlive the value. `lkey` is of its protection domain.
+    /// and both outlive the value. Its queues have the slots of the type invariant. `lkey` is of its
+    /// protection domain.
     pub(crate) unsafe fn from_id(id: NonNull<ffi::rdma_cm_id>, lkey: LocalKey) -> Result<Self> {
         // SAFETY: Valid by this function's contract.
         let qp = NonNull::new(unsafe { (*id.as_ptr()).qp }).ok_or(EINVAL)?;
@@ -159,6 +179,18 @@ impl<C: QueueContext> Qp<C> {
             lkey,
             _context: PhantomData,
         })
+    }
+
+    /// Has events of the queue pair told to `context`.
+    ///
+    /// # Safety
+    ///
+    /// `context` is what the queue pair's event handler expects, and outlives the queue pair.
+    pub(crate) unsafe fn set_event_context(&self, context: *const C) {
+        // SAFETY: The queue pair is valid by the type invariant; its driver only reads the member.
+        let member = unsafe { &raw mut (*self.qp.as_ptr()).qp_context };
+        // SAFETY: As above; a pointer is written at once.
+        unsafe { member.write_volatile(context.cast_mut().cast()) };
     }
 
     /// Posts a Receive.
@@ -230,8 +262,11 @@ impl<C: QueueContext> Qp<C> {
                 len,
                 invalidate,
             } => {
-                sge.addr = buffer.addr().raw();
-                sge.length = len;
+                if let Some(addr) = buffer.addr() {
+                    sge.addr = addr.raw();
+                    // CAST: The size of a page.
+                    sge.length = len.min(PAGE_SIZE as u32);
+                }
                 if let Some(rkey) = invalidate {
                     last.opcode = ffi::ib_wr_opcode_IB_WR_SEND_WITH_INV;
                     last.ex.invalidate_rkey = rkey;
@@ -246,7 +281,7 @@ impl<C: QueueContext> Qp<C> {
             core::ptr::null_mut()
         };
         let first = match posted.value_mut().chain() {
-            Some(chain) => {
+            Some(mut chain) => {
                 let first = chain.link(tail);
                 if !has_send {
                     chain.signal_last(cqe);
@@ -318,20 +353,13 @@ impl<C: QueueContext> Qp<C> {
                 late(millis / 1000);
             }
         }
-        // SAFETY: Valid by the type invariant; the queue pair's queues were made with one slot
-        // more than is ever posted, for the drain marker.
+        // SAFETY: Valid, with a slot for the marker, by the type invariant.
         unsafe { ffi::ib_drain_qp(self.qp.as_ptr()) };
+        // ORDERING: The completions that count down came before the marker's, on the same queue.
         if queues.posted.load(Relaxed) != 0 {
             return Err(EIO);
         }
-        loop {
-            // The lock is not held while freeing.
-            let Some(context) = queues.in_doubt.lock().pop() else {
-                return Ok(());
-            };
-            // SAFETY: The queue pair was just drained.
-            queues.sq.give_back(unsafe { context.free() });
-        }
+        Ok(())
     }
 }
 

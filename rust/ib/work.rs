@@ -31,7 +31,8 @@ use kernel::{
     }, //
 };
 
-/// The context of a completion queue: what completion handlers are given.
+/// The context of a completion queue: what completion handlers are given. It owns the queue pair and
+/// what [`QueueContext::queues`] returns, in this order: the queue pair is dropped first.
 pub(crate) trait QueueContext: Sync + Sized + 'static {
     /// The queues the work was posted on.
     fn queues(&self) -> &Queues;
@@ -165,7 +166,8 @@ impl<T: Completion> Posted<T> {
     }
 }
 
-/// A context that a device may still use though no completion will name it.
+/// A context that a device may still use, as long as the queue pair exists, though no completion will
+/// name it.
 pub(super) struct InDoubt {
     ptr: NonNull<ffi::ib_cqe>,
     /// Send Queue slots that the posting holds.
@@ -181,7 +183,7 @@ impl InDoubt {
     ///
     /// # Safety
     ///
-    /// The queue pair it was posted on is drained.
+    /// The queue pair it was posted on is destroyed.
     pub(super) unsafe fn free(self) -> u32 {
         // SAFETY: By this function's contract no device uses the context.
         unsafe { (self.free)(self.ptr) };
@@ -200,7 +202,8 @@ unsafe extern "C" fn completed<T: Completion>(cq: *mut ffi::ib_cq, wc: *mut ffi:
     // SAFETY: The completion is valid during the call, and `wr_cqe` is set for all work of ours.
     let inner = unsafe { (*wc).__bindgen_anon_1.wr_cqe }.cast::<Inner<T>>();
     // ORDERING: Pairs with the store in `into_posted`.
-    // SAFETY: The context was leaked by `into_posted` and is freed by nobody else.
+    // SAFETY: The context was leaked by `into_posted`, and only its completion takes it back. A
+    // second completion is noticed as long as the context is pooled after the first.
     if !unsafe { (*inner).posted.xchg(false, Acquire) } {
         pr_warn_once!("a device completed a work request twice\n");
         return;

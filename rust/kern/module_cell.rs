@@ -66,6 +66,7 @@ impl<T: Sync + 'static> ModuleCell<T> {
 
 impl<T: Sync + 'static> Drop for Installed<T> {
     fn drop(&mut self) {
+        // ORDERING: None is needed, all who could look are gone; the same as in `install`.
         self.cell.0.store(null_mut(), Release);
     }
 }

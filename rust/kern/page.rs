@@ -56,6 +56,13 @@ impl SharedPage {
         self.0.as_ptr()
     }
 
+    /// Where the page's bytes are.
+    pub(crate) fn address(&self) -> *mut u8 {
+        // SAFETY: Valid by the type invariant; there is no high memory on the architectures this
+        // builds for, so each page has an address.
+        unsafe { ffi::svcrs_page_address(self.as_ptr()) }.cast()
+    }
+
     /// Whether this is the only reference on an order-0 page outside every mapping.
     pub(crate) fn is_private(&self) -> bool {
         // SAFETY: Valid by the type invariant.
@@ -131,16 +138,9 @@ impl PrivatePage {
         self.0
     }
 
-    /// The C page.
-    pub(crate) fn as_ptr(&self) -> *mut ffi::page {
-        self.0.as_ptr()
-    }
-
     /// Where the page's bytes are.
     pub(crate) fn address(&self) -> *mut u8 {
-        // SAFETY: Valid by the invariant of `SharedPage`; there is no high memory on the
-        // architectures this builds for, so each page has an address.
-        unsafe { ffi::svcrs_page_address(self.as_ptr()) }.cast()
+        self.0.address()
     }
 
     /// The page's bytes.
@@ -180,7 +180,37 @@ pub(crate) struct PageRange<'a> {
     _lifetime: PhantomData<&'a ffi::page>,
 }
 
+/// Memory that can be lent to a device, addressed by its bytes.
+///
+/// # Safety
+///
+/// What [`Lendable::range`] returned stays valid memory until the value is dropped or changed, also
+/// when the value is moved.
+pub(crate) unsafe trait Lendable {
+    /// Physically contiguous memory from byte `at` on: at least one byte, at most `max`.
+    fn range(&self, at: usize, max: usize) -> Option<PageRange<'_>>;
+}
+
+// SAFETY: The pages are the list's own.
+unsafe impl Lendable for KVec<PrivatePage> {
+    fn range(&self, at: usize, max: usize) -> Option<PageRange<'_>> {
+        let range = self.get(at / PAGE_SIZE)?.range(at % PAGE_SIZE, max);
+        (range.len() > 0).then_some(range)
+    }
+}
+
 impl<'a> PageRange<'a> {
+    /// The same range, borrowed from this one.
+    pub(crate) fn reborrow(&self) -> PageRange<'_> {
+        // INVARIANT: As for `self`.
+        PageRange {
+            page: self.page,
+            offset: self.offset,
+            len: self.len,
+            _lifetime: PhantomData,
+        }
+    }
+
     /// A range of kernel memory that has pages (not vmalloc).
     ///
     /// # Safety
@@ -218,7 +248,7 @@ impl<'a> PageRange<'a> {
     /// Where the first byte is.
     pub(crate) fn address(&self) -> *const u8 {
         // SAFETY: The page is valid by the type invariant and has an address, see
-        // `PrivatePage::address`.
+        // `SharedPage::address`.
         let page: *const u8 = unsafe { ffi::svcrs_page_address(self.page.as_ptr()) }.cast();
         page.wrapping_add(self.offset)
     }
@@ -247,7 +277,7 @@ impl<'a> PageRange<'a> {
         ) else {
             return false;
         };
-        if len > max || next.offset != 0 || end % PAGE_SIZE != 0 || self.len == 0 {
+        if len > max || next.offset != 0 || end % PAGE_SIZE != 0 || self.len == 0 || next.len == 0 {
             return false;
         }
         let last = (end / PAGE_SIZE).saturating_sub(1);

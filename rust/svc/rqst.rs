@@ -16,6 +16,7 @@ use crate::{
     },
     svc::{
         connection::Connection,
+        reply_pages::ReplyPages,
         xdr_buf::XdrBuf, //
     }, //
 };
@@ -295,50 +296,94 @@ impl<C: Connection> Rqst<C> {
         }
     }
 
-    /// Number of pages the reply uses.
-    pub(crate) fn reply_page_count(&mut self) -> usize {
-        self.reply_slots().len()
-    }
-
-    /// Moves the reply's pages to `into`, which has room for them; whether all were the thread's
-    /// own. If so, and there are enough, pages from `spare` take their places; else sunrpc
-    /// allocates new ones.
+    /// Entries of the reply array up to the last that the reply uses, and the first of those that
+    /// are its page array.
+    ///
+    /// `rq_next_page` alone does not tell: nfsd leaves it behind where it encodes ACLs, and in some
+    /// direct reads.
     ///
     /// # Errors
     ///
-    /// `ENOSPC` if there is no room; nothing has been moved then.
-    pub(crate) fn take_reply_pages(
+    /// `EINVAL` when a page of the reply is not in the array.
+    fn reply_extent(&self) -> Result<(usize, usize)> {
+        let rqst = self.as_ptr();
+        // SAFETY: The request is valid.
+        let (first, next) = unsafe { ((*rqst).rq_respages, (*rqst).rq_next_page) };
+        let bytes = (next as usize).saturating_sub(first as usize);
+        let used = (bytes / size_of::<*mut ffi::page>()).min(self.maxpages());
+        // SAFETY: The reply belongs to the thread.
+        let buf = unsafe { &(*rqst).rq_res };
+        if buf.page_len == 0 {
+            return Ok((used, 0));
+        }
+        // CAST: `u32` to `usize` is lossless on 64-bit.
+        let end = (buf.page_base as usize).checked_add(buf.page_len as usize);
+        let count = end.ok_or(EINVAL)?.div_ceil(PAGE_SIZE);
+        // SAFETY: The reply's page array covers its bytes.
+        let pages = unsafe { core::slice::from_raw_parts(buf.pages, count) };
+        // SAFETY: The array has `rq_maxpages` entries and belongs to the thread.
+        let slots = unsafe { core::slice::from_raw_parts(first, self.maxpages()) };
+        let last = slots.len().checked_sub(count).ok_or(EINVAL)?;
+        let array = (0..=last)
+            .find(|at| slots.get(*at..).and_then(|rest| rest.get(..count)) == Some(pages))
+            .ok_or(EINVAL)?;
+        Ok((used.max(array.saturating_add(count)), array))
+    }
+
+    /// Number of pages the reply uses.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` when a page of the reply is not the thread's.
+    pub(crate) fn reply_page_count(&self) -> Result<usize> {
+        Ok(self.reply_extent()?.0)
+    }
+
+    /// Takes the reply away with its pages, which go to `list`. If all of them were the thread's own
+    /// and there are enough, pages from `spare` take their places; else sunrpc allocates new ones.
+    ///
+    /// # Errors
+    ///
+    /// `ENOSPC` if the list has no room or the thread lacks a page, and nothing has been taken then;
+    /// `EINVAL` if a part of the reply is in none of the thread's pages.
+    pub(crate) fn take_reply(
         &mut self,
-        into: &mut KVec<SharedPage>,
+        mut list: KVec<SharedPage>,
         spare: &mut KVec<PrivatePage>,
-    ) -> Result<bool> {
+    ) -> Result<ReplyPages> {
+        list.clear();
+        // SAFETY: The reply belongs to the thread.
+        let buf = unsafe { (&raw const (*self.as_ptr()).rq_res).read() };
+        let (used, array) = self.reply_extent()?;
+        // SAFETY: Within the array.
+        let next = unsafe { (*self.as_ptr()).rq_respages.add(used) };
+        // All entries that become empty must be filled in again.
+        // SAFETY: The request belongs to the thread.
+        unsafe { (*self.as_ptr()).rq_next_page = next };
         let slots = self.reply_slots();
-        let room = into.capacity().saturating_sub(into.len());
-        if room < slots.len() {
+        if list.capacity() < slots.len() || slots.iter().any(|slot| slot.is_null()) {
             return Err(ENOSPC);
         }
         let mut own = true;
         for slot in slots.iter_mut() {
             let Some(page) = NonNull::new(core::mem::replace(slot, null_mut())) else {
-                own = false;
                 continue;
             };
             // SAFETY: The array owned one reference on the page, which it no longer has.
             let page = unsafe { SharedPage::from_raw(page) };
             own = own && page.is_private();
-            into.push_within_capacity(page).map_err(|_| ENOSPC)?;
+            list.push_within_capacity(page).map_err(|_| ENOSPC)?;
         }
-        if !own || spare.len() < slots.len() {
-            return Ok(own);
+        if own && spare.len() >= slots.len() {
+            for slot in slots.iter_mut() {
+                if let Some(page) = spare.pop() {
+                    *slot = page.into_shared().into_raw().as_ptr();
+                }
+            }
+            // SAFETY: The request belongs to the thread, and all entries are set again.
+            unsafe { (*self.as_ptr()).rq_next_page = (*self.as_ptr()).rq_respages };
         }
-        for slot in slots.iter_mut() {
-            let Some(page) = spare.pop() else {
-                return Ok(own);
-            };
-            *slot = page.into_shared().into_raw().as_ptr();
-        }
-        // SAFETY: The request belongs to the thread, and all entries are set again.
-        unsafe { (*self.as_ptr()).rq_next_page = (*self.as_ptr()).rq_respages };
-        Ok(own)
+        // SAFETY: The thread's reply was valid, and its pages are those from entry `array` on.
+        unsafe { ReplyPages::new(buf, list, array, own) }
     }
 }

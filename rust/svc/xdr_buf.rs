@@ -57,7 +57,7 @@ impl<'a> XdrBuf<'a> {
 
     /// The memory of `len` bytes from `offset` of the stream, piece by piece. Fewer bytes come out
     /// if the stream is shorter.
-    pub(crate) fn pieces(&self, offset: usize, len: usize) -> Pieces<'a> {
+    fn pieces(&self, offset: usize, len: usize) -> Pieces<'a> {
         Pieces {
             buf: *self,
             offset,
@@ -96,7 +96,7 @@ impl<'a> XdrBuf<'a> {
     }
 
     /// The piece at `offset`: from there to the end of its part of the buffer or of its page.
-    fn piece_at(&self, offset: usize, max: usize) -> Option<PageRange<'a>> {
+    pub(super) fn piece_at(&self, offset: usize, max: usize) -> Option<PageRange<'a>> {
         let buf = self.get();
         let kvec = |kvec: &ffi::kvec, offset: usize| {
             let len = kvec.iov_len.checked_sub(offset)?.min(max);
@@ -125,6 +125,9 @@ impl<'a> XdrBuf<'a> {
                 .saturating_sub(offset)
                 .min(PAGE_SIZE.saturating_sub(in_page))
                 .min(max);
+            if len == 0 {
+                return None;
+            }
             // SAFETY: The page array covers `page_base + page_len` bytes by the type invariant.
             let page = NonNull::new(unsafe { buf.pages.add(at / PAGE_SIZE).read() })?;
             // SAFETY: Valid by the type invariant, and within the page.
@@ -135,7 +138,7 @@ impl<'a> XdrBuf<'a> {
 }
 
 /// Iterator over the memory of a part of a stream.
-pub(crate) struct Pieces<'a> {
+struct Pieces<'a> {
     buf: XdrBuf<'a>,
     offset: usize,
     left: usize,

@@ -10,7 +10,10 @@ use crate::{
         },
         pending::ConnId, //
     },
-    ib::device::DeviceCaps,
+    ib::{
+        device::DeviceCaps,
+        dma_check, //
+    },
     kern::{
         context::Sleepable,
         page::PAGE_SIZE, //
@@ -107,7 +110,7 @@ fn agree(
         },
         inline_max: ours.send.min(theirs.recv),
         remote_inv: ours.remote_inv && theirs.remote_inv,
-        max_seg_size: usize::try_from(caps.max_seg_size)?,
+        max_seg_size: usize::try_from(caps.max_seg_size)?.min(dma_check::max_mapping()),
     };
     let answer = Answer {
         read_depth,
@@ -146,7 +149,7 @@ pub(crate) fn accept(
     drop(shared.devices.guard(endpoint.device())?);
     for _ in 0..FIRST_SENDS {
         let page = shared.depot.page(context)?;
-        conn.keep_send(SendContext::new(endpoint.device().again(), page)?);
+        conn.keep_send(SendContext::new(endpoint.device().again(), page, context)?);
     }
     for _ in 0..recv_depth {
         let receive = RecvContext::new(endpoint.device().again())?;

@@ -10,11 +10,13 @@ use crate::{
     kern::{
         bytes,
         context::Sleepable,
-        page::PAGE_SIZE, //
+        page::{
+            PrivatePage,
+            PAGE_SIZE, //
+        }, //
     },
     proto::{
         Answer,
-        Call,
         Layout,
         Piece, //
     },
@@ -29,7 +31,7 @@ use crate::{
     },
     transport::{
         connection::Connection,
-        rdma_op::RdmaOp,
+        depot::ReadKit,
         read::{
             abandon,
             Parts,
@@ -47,21 +49,24 @@ pub(crate) fn finish(
     mut work: Work<ReadContext>,
     context: &Sleepable,
 ) -> Received {
-    let parts = work.take();
+    let taken = work.take();
     conn.depot().put_read(work);
-    let Some(mut parts) = parts else {
+    let Some((reads, parts)) = taken else {
         return Received::NOTHING;
     };
     // From here on the pages are the CPU's.
-    parts.op.finish();
-    match assemble(&mut parts) {
-        Ok(how) => install(conn, rqst, parts, how),
+    let (pages, room) = reads.finish();
+    let mut kit = ReadKit { room, pages };
+    let received = match assemble(&parts, &mut kit.pages) {
+        Ok(how) => install(conn, rqst, parts, &mut kit.pages, how),
         Err(answer) => {
             abandon(conn, parts);
             recv::refuse(conn, answer, context);
             Received::NOTHING
         }
-    }
+    };
+    conn.depot().put_read_kit(kit);
+    received
 }
 
 /// How a completed call lies in memory.
@@ -77,19 +82,9 @@ enum Shape {
 }
 
 /// Writes what did not come by RDMA Read: inline parts and padding.
-fn assemble(parts: &mut Parts) -> Result<Shape, Answer> {
-    let Parts {
-        op,
-        header,
-        len,
-        shape,
-        call: remembered,
-    } = parts;
-    let broken = Answer::ErrChunk(remembered.fixed());
-    let message = header.bytes().get(..*len).unwrap_or(&[]);
-    let Some(call) = Call::from_shape(message, *shape) else {
-        return Err(broken);
-    };
+fn assemble(parts: &Parts, pages: &mut [PrivatePage]) -> Result<Shape, Answer> {
+    let broken = Answer::ErrChunk(parts.call.fixed());
+    let call = parts.view().map_err(|_| broken)?;
     let start = call.header_len();
     match call.layout() {
         // CAST: `u32` to `usize` is lossless on 64-bit.
@@ -98,7 +93,7 @@ fn assemble(parts: &mut Parts) -> Result<Shape, Answer> {
             chunk_len,
         } => {
             let padded = (chunk_len as usize).next_multiple_of(4);
-            if !fill(op, chunk_len as usize, padded, None) {
+            if !fill(pages, chunk_len as usize, padded, None) {
                 return Err(broken);
             }
             Ok(Shape::Single {
@@ -125,15 +120,15 @@ fn assemble(parts: &mut Parts) -> Result<Shape, Answer> {
                 let end = at.saturating_add(piece_len);
                 let filled = match source {
                     Source::Device => true,
-                    Source::Zeros => fill(op, at, end, None),
-                    Source::Bytes(bytes) => fill(op, at, end, Some(bytes)),
+                    Source::Zeros => fill(pages, at, end, None),
+                    Source::Bytes(bytes) => fill(pages, at, end, Some(bytes)),
                 };
                 if !filled {
                     return Err(broken);
                 }
                 at = end;
             }
-            let first = op.private_mut().first();
+            let first = pages.first();
             let first = first.and_then(|page| page.bytes().get(..at.min(PAGE_SIZE)));
             let first = first.unwrap_or(&[]);
             call.check_assembled(first)
@@ -151,9 +146,8 @@ enum Source<'a> {
     Bytes(&'a [u8]),
 }
 
-/// Writes `from..to` of the operation's pages, with `source` or zeros; whether it could.
-fn fill(op: &mut RdmaOp, from: usize, to: usize, source: Option<&[u8]>) -> bool {
-    let pages = op.private_mut();
+/// Writes `from..to` of the pages, with `source` or zeros; whether it could.
+fn fill(pages: &mut [PrivatePage], from: usize, to: usize, source: Option<&[u8]>) -> bool {
     let mut at = from;
     let mut rest = source;
     while at < to {
@@ -186,14 +180,11 @@ fn install(
     conn: &Xprt<Connection>,
     rqst: &mut Rqst<Connection>,
     parts: Parts,
+    sink: &mut KVec<PrivatePage>,
     how: Shape,
 ) -> Received {
     let Parts {
-        mut op,
-        header,
-        len,
-        call,
-        ..
+        header, len, call, ..
     } = parts;
     let pages = match how {
         Shape::Single {
@@ -204,19 +195,15 @@ fn install(
             page: header,
             head: start..split,
             tail: split..len,
-            sink: op.private_mut(),
+            sink,
             sink_len: padded,
         },
         Shape::Stream { len } => {
             conn.depot().put_page(header);
-            CallPages::Stream {
-                sink: op.private_mut(),
-                len,
-            }
+            CallPages::Stream { sink, len }
         }
     };
     let received = rqst.install(pages, call, |page| conn.depot().put_shared(page));
-    conn.depot().put_op(op);
     match received {
         Ok(received) => {
             stats::stats().calls_read.inc();

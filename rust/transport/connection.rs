@@ -18,6 +18,10 @@ use crate::{
     ib::{
         client::DeviceGuard,
         qp::Queues,
+        rdma::{
+            RegisteredReads,
+            Target, //
+        },
         sq::SqCredit,
         work::{
             QueueContext,
@@ -60,10 +64,6 @@ use crate::{
             Inbox,
             Item, //
         },
-        rdma_op::{
-            RegisteredReads,
-            Target, //
-        },
         read,
         recv,
         reply,
@@ -100,7 +100,7 @@ pub(crate) struct Connection {
     /// Memory regions go before their protection domain, once nothing is posted any more.
     #[pin]
     windows: Windows,
-    /// After it nothing calls into the rest.
+    /// After it nothing calls into the rest. The queue pair goes with it, before `queues`.
     endpoint: Endpoint<Xprt<Connection>>,
     #[pin]
     queues: Queues,
@@ -258,15 +258,15 @@ impl Connection {
             return Ok(send);
         }
         let page = self.depot().page(context)?;
-        let mut send = SendContext::new(self.endpoint.device().again(), page)?;
+        let mut send = SendContext::new(self.endpoint.device().again(), page, context)?;
         send.set_in_use(true);
         Ok(send)
     }
 
     /// Takes a Send context back, with what it holds.
     pub(crate) fn put_send(&self, mut send: Work<SendContext>) {
-        if let Some(op) = send.take_op() {
-            self.depot().put_op(op);
+        if let Some(writes) = send.take_writes() {
+            self.depot().put_writes(writes);
         }
         send.set_invalidate(None);
         send.set_in_use(false);
@@ -385,7 +385,8 @@ impl ConnHandler for Xprt<Connection> {
     }
 
     fn queue_error(&self) {
-        self.close_soon();
+        // Whoever waits for room on the Send Queue sees it at the next tick.
+        self.deferred_close();
     }
 }
 

@@ -9,7 +9,10 @@
 //! Locks: one per pool, none held while another is taken.
 
 use crate::{
-    ib::work::Work,
+    ib::{
+        rdma::Room,
+        work::Work, //
+    },
     kern::{
         context::Sleepable,
         page::{
@@ -20,8 +23,11 @@ use crate::{
     stats,
     transport::{
         call::CallContext,
-        rdma_op::RdmaOp,
-        read::ReadContext, //
+        read::{
+            ReadContext,
+            Reads, //
+        },
+        send::Writes, //
     }, //
 };
 use kernel::{
@@ -35,6 +41,24 @@ const MAX_PAGES: usize = 8192;
 /// Contexts of each kind pooled at most.
 const MAX_CONTEXTS: usize = 256;
 
+/// What RDMA Reads of a call are made of.
+pub(crate) struct ReadKit {
+    /// Room for the work requests.
+    pub(crate) room: Room,
+    /// The pages they fill.
+    pub(crate) pages: KVec<PrivatePage>,
+}
+
+/// What RDMA Writes of a reply are made of.
+pub(crate) struct WriteKit {
+    /// Room for the work requests.
+    pub(crate) room: Room,
+    /// Room for the reply's pages.
+    pub(crate) list: KVec<SharedPage>,
+    /// Pages in exchange for them.
+    pub(crate) spare: KVec<PrivatePage>,
+}
+
 /// The pools.
 #[pin_data]
 pub(crate) struct Depot {
@@ -43,7 +67,9 @@ pub(crate) struct Depot {
     #[pin]
     calls: SpinLock<KVec<KBox<CallContext>>>,
     #[pin]
-    ops: SpinLock<KVec<KBox<RdmaOp>>>,
+    read_kits: SpinLock<KVVec<ReadKit>>,
+    #[pin]
+    write_kits: SpinLock<KVVec<WriteKit>>,
     #[pin]
     reads: SpinLock<KVec<Work<ReadContext>>>,
 }
@@ -60,9 +86,13 @@ impl Depot {
                 let room = KVec::with_capacity(MAX_CONTEXTS, GFP_KERNEL)?;
                 new_spinlock!(room, "svcrdma_rs::depot_calls")
             },
-            ops <- {
-                let room = KVec::with_capacity(MAX_CONTEXTS, GFP_KERNEL)?;
-                new_spinlock!(room, "svcrdma_rs::depot_ops")
+            read_kits <- {
+                let room = KVVec::with_capacity(MAX_CONTEXTS, GFP_KERNEL)?;
+                new_spinlock!(room, "svcrdma_rs::depot_read_kits")
+            },
+            write_kits <- {
+                let room = KVVec::with_capacity(MAX_CONTEXTS, GFP_KERNEL)?;
+                new_spinlock!(room, "svcrdma_rs::depot_write_kits")
             },
             reads <- {
                 let room = KVec::with_capacity(MAX_CONTEXTS, GFP_KERNEL)?;
@@ -180,36 +210,59 @@ impl Depot {
         drop(refused);
     }
 
-    /// An RDMA operation without pages.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM`.
-    pub(crate) fn op(&self, _context: &Sleepable) -> Result<KBox<RdmaOp>> {
-        let pooled = self.ops.lock().pop();
-        let mut op = match pooled {
-            Some(op) => op,
-            None => RdmaOp::new()?,
-        };
-        op.set_in_use(true);
-        Ok(op)
+    /// A kit for RDMA Reads, without pages.
+    pub(crate) fn read_kit(&self) -> ReadKit {
+        let pooled = self.read_kits.lock().pop();
+        pooled.unwrap_or_else(|| ReadKit {
+            room: Room::new(),
+            pages: KVec::new(),
+        })
     }
 
-    /// Takes an RDMA operation back: unmaps its memory and keeps or drops its pages.
-    pub(crate) fn put_op(&self, mut op: KBox<RdmaOp>) {
-        op.finish();
+    /// Takes a kit for RDMA Reads back.
+    pub(crate) fn put_read_kit(&self, mut kit: ReadKit) {
+        self.put_pages(&mut kit.pages);
+        let refused = self.read_kits.lock().push_within_capacity(kit);
+        drop(refused);
+    }
+
+    /// Takes RDMA Reads back that are not posted, with their pages.
+    pub(crate) fn put_reads(&self, reads: Reads) {
+        let (pages, room) = reads.finish();
+        self.put_read_kit(ReadKit { room, pages });
+    }
+
+    /// A kit for RDMA Writes, without pages.
+    pub(crate) fn write_kit(&self) -> WriteKit {
+        let pooled = self.write_kits.lock().pop();
+        pooled.unwrap_or_else(|| WriteKit {
+            room: Room::new(),
+            list: KVec::new(),
+            spare: KVec::new(),
+        })
+    }
+
+    /// Takes a kit for RDMA Writes back.
+    pub(crate) fn put_write_kit(&self, mut kit: WriteKit) {
+        self.put_pages(&mut kit.spare);
+        kit.list.clear();
+        let refused = self.write_kits.lock().push_within_capacity(kit);
+        drop(refused);
+    }
+
+    /// Takes RDMA Writes back that are not posted, with their pages.
+    pub(crate) fn put_writes(&self, writes: Writes) {
+        let Writes { rdma, spare } = writes;
+        let (reply, room) = rdma.finish();
+        let (mut list, own) = reply.into_list();
         // Where page-cache pages were among them the thread has lost pages of its own to nfsd, and
         // keeping the rest would only fill the pool.
-        if op.keeps_shared() {
-            for page in op.shared_mut().drain_all() {
+        if own {
+            for page in list.drain_all() {
                 self.put_shared(page);
             }
         }
-        op.shared_mut().clear();
-        self.put_pages(op.private_mut());
-        op.set_in_use(false);
-        let refused = self.ops.lock().push_within_capacity(op);
-        drop(refused);
+        self.put_write_kit(WriteKit { room, list, spare });
     }
 
     /// A context for RDMA Reads.
@@ -225,13 +278,8 @@ impl Depot {
         }
     }
 
-    /// Takes a context for RDMA Reads back, with all it holds.
-    pub(crate) fn put_read(&self, mut read: Work<ReadContext>) {
-        if let Some(parts) = read.take() {
-            self.put_op(parts.op);
-            self.put_page(parts.header);
-            self.put_call(parts.call);
-        }
+    /// Takes a context for RDMA Reads back that holds nothing.
+    pub(crate) fn put_read(&self, read: Work<ReadContext>) {
         let refused = self.reads.lock().push_within_capacity(read);
         drop(refused);
     }

@@ -113,6 +113,9 @@ impl ListenHandler for Xprt<Listener> {
         if let (Some(_), Ok(addr)) = (&id, keep.local()) {
             pr_warn!("{addr}: the device of this listener is gone, and the listener with it\n");
         }
+        if id.is_some() {
+            self.deferred_close();
+        }
         id
     }
 }

@@ -9,13 +9,18 @@
 use crate::{
     ib::{
         chain::{
-            Chain,
+            ChainRef,
             Opcode, //
         },
         qp::{
             PostError,
             SendWork,
             Tail, //
+        },
+        rdma::{
+            Demand,
+            Rdma,
+            RegisteredReads, //
         },
         wc::Wc,
         work::{
@@ -43,11 +48,7 @@ use crate::{
     transport::{
         call::CallContext,
         connection::Connection,
-        rdma_op::{
-            Demand,
-            RdmaOp,
-            RegisteredReads, //
-        },
+        depot::ReadKit,
         recv::{
             self,
             RecvContext, //
@@ -57,13 +58,14 @@ use crate::{
 use core::num::NonZeroU32;
 use kernel::prelude::*;
 
-/// The context of a chain of RDMA Reads.
-pub(crate) struct ReadContext(Option<Parts>);
+/// RDMA Reads into pages of the pool.
+pub(crate) type Reads = Rdma<KVec<PrivatePage>>;
 
-/// What it holds while in use.
+/// The context of a chain of RDMA Reads.
+pub(crate) struct ReadContext(Option<(Reads, Parts)>);
+
+/// A call whose Reads are not done.
 pub(crate) struct Parts {
-    /// The Reads and the pages they fill.
-    pub(crate) op: KBox<RdmaOp>,
     /// The page the message was received in.
     pub(crate) header: PrivatePage,
     /// Length of the message.
@@ -81,14 +83,14 @@ impl ReadContext {
     }
 
     /// Takes out what it holds.
-    pub(crate) fn take(&mut self) -> Option<Parts> {
+    pub(crate) fn take(&mut self) -> Option<(Reads, Parts)> {
         self.0.take()
     }
 }
 
 impl SendWork for ReadContext {
-    fn chain(&mut self) -> Option<&mut Chain> {
-        self.0.as_mut().map(|parts| parts.op.chain_mut())
+    fn chain(&mut self) -> Option<ChainRef<'_>> {
+        self.0.as_mut().map(|(reads, _)| reads.requests())
     }
 
     fn tail(&self) -> Tail<'_> {
@@ -101,8 +103,8 @@ impl Completion for ReadContext {
 
     fn done(mut work: Work<Self>, wc: Wc<'_>, conn: &Xprt<Connection>) {
         let good = wc.ok().is_some();
-        if let Some(parts) = &mut work.0 {
-            conn.windows().put(parts.op.windows_mut(), good);
+        if let Some((reads, _)) = &mut work.0 {
+            reads.release_windows(|window| conn.windows().put(window, good));
         }
         if !good {
             if !wc.is_flushed() {
@@ -125,17 +127,21 @@ impl Completion for ReadContext {
 }
 
 /// Ends a call that comes to nothing.
-pub(super) fn abandon(conn: &Xprt<Connection>, mut parts: Parts) {
-    // Windows that are still there were not posted.
-    conn.windows().put(parts.op.windows_mut(), true);
-    conn.depot().put_op(parts.op);
+pub(super) fn abandon(conn: &Xprt<Connection>, parts: Parts) {
     conn.depot().put_page(parts.header);
     conn.end_call(parts.call);
 }
 
+/// Takes back Reads that were not posted.
+fn unwind(conn: &Xprt<Connection>, mut reads: Reads) {
+    reads.release_windows(|window| conn.windows().put(window, true));
+    conn.depot().put_reads(reads);
+}
+
 /// Ends a call whose RDMA Reads came to nothing.
 pub(super) fn discard(conn: &Xprt<Connection>, mut work: Work<ReadContext>) {
-    if let Some(parts) = work.take() {
+    if let Some((reads, parts)) = work.take() {
+        unwind(conn, reads);
         abandon(conn, parts);
     }
     conn.depot().put_read(work);
@@ -174,24 +180,13 @@ pub(crate) fn start(
     // The page stays with the call, so the Receive gets one of the pool's.
     recv::repost(conn, work, None, context);
     let fixed = call.fixed();
-    let posted = match conn.depot().op(context) {
-        Ok(op) => {
-            let parts = Parts {
-                op,
-                header,
-                len,
-                shape,
-                call,
-            };
-            post(conn, parts, context)
-        }
-        Err(error) => {
-            conn.depot().put_page(header);
-            conn.end_call(call);
-            Err(error.into())
-        }
+    let parts = Parts {
+        header,
+        len,
+        shape,
+        call,
     };
-    match posted {
+    match post(conn, parts, context) {
         Ok(()) => {}
         Err(Refusal::Answer) => recv::refuse(conn, Answer::ErrChunk(fixed), context),
         Err(Refusal::Broken) => conn.close_soon(),
@@ -202,7 +197,6 @@ pub(crate) fn start(
 /// What the Reads of a call need, known before anything is allocated.
 struct Plan {
     pages: usize,
-    windows: usize,
     demand: Demand,
     slots: u32,
     registered: Option<RegisteredReads>,
@@ -225,6 +219,7 @@ fn plan(conn: &Xprt<Connection>, call: &Call<'_>) -> Result<Plan> {
     let demand = Demand {
         work_requests: (demand.work_requests as usize).saturating_add(windows),
         sges: (demand.sges as usize).saturating_add(windows),
+        windows,
     };
     let slots = windows
         .saturating_mul(2)
@@ -235,7 +230,6 @@ fn plan(conn: &Xprt<Connection>, call: &Call<'_>) -> Result<Plan> {
     }
     Ok(Plan {
         pages,
-        windows,
         demand,
         slots,
         registered,
@@ -244,15 +238,15 @@ fn plan(conn: &Xprt<Connection>, call: &Call<'_>) -> Result<Plan> {
 
 /// Plans, waits for room, builds and posts. On error all that `parts` holds is back where it
 /// belongs.
-fn post(conn: &Xprt<Connection>, mut parts: Parts, context: &Sleepable) -> Result<(), Refusal> {
+fn post(conn: &Xprt<Connection>, parts: Parts, context: &Sleepable) -> Result<(), Refusal> {
     // Pages are taken once there is room: threads that wait in line hold none.
     let reserved = (|| -> Result<_> {
         let plan = plan(conn, &parts.view()?)?;
         let credit = conn.reserve_slots(plan.slots, context)?;
-        build(conn, &mut parts, &plan, context)?;
-        Ok((credit, conn.depot().read(context)?))
+        let read = conn.depot().read(context)?;
+        Ok((credit, read, build(conn, &parts, &plan, context)?))
     })();
-    let (credit, mut read) = match reserved {
+    let (credit, mut read, reads) = match reserved {
         Ok(reserved) => reserved,
         Err(error) => {
             abandon(conn, parts);
@@ -260,8 +254,8 @@ fn post(conn: &Xprt<Connection>, mut parts: Parts, context: &Sleepable) -> Resul
         }
     };
     // CAST: At most the slots.
-    stats::stats().read_wrs.add(parts.op.rdma_requests() as i64);
-    read.0 = Some(parts);
+    stats::stats().read_wrs.add(reads.rdma_requests() as i64);
+    read.0 = Some((reads, parts));
     match conn.endpoint().post_send(conn, read, credit) {
         Ok(()) => Ok(()),
         Err(PostError::Rejected(read)) => {
@@ -281,15 +275,40 @@ impl Parts {
 }
 
 /// Fetches pages and describes the Reads.
-fn build(conn: &Xprt<Connection>, parts: &mut Parts, plan: &Plan, context: &Sleepable) -> Result {
+fn build(
+    conn: &Xprt<Connection>,
+    parts: &Parts,
+    plan: &Plan,
+    context: &Sleepable,
+) -> Result<Reads> {
+    let mut kit = conn.depot().read_kit();
+    let filled = conn.depot().fill(&mut kit.pages, plan.pages, context);
+    if let Err(error) = filled.and_then(|()| kit.room.reserve(plan.demand)) {
+        conn.depot().put_read_kit(kit);
+        return Err(error);
+    }
     let mut target = conn.target();
     target.max_sge = conn.endpoint().geometry().max_read_sge;
-    let message = parts.header.bytes().get(..parts.len).ok_or(EINVAL)?;
-    let call = Call::from_shape(message, parts.shape).ok_or(EINVAL)?;
-    let op = &mut parts.op;
-    conn.depot().fill(op.private_mut(), plan.pages, context)?;
-    op.begin(Opcode::Read, &target, plan.demand)?;
-    op.begin_windows(plan.windows)?;
+    let ReadKit { room, pages } = kit;
+    let mut reads = Rdma::begin(Opcode::Read, &target, pages, room);
+    match describe(conn, parts, plan, &mut reads, context) {
+        Ok(()) => Ok(reads),
+        Err(error) => {
+            unwind(conn, reads);
+            Err(error)
+        }
+    }
+}
+
+/// Adds the Reads.
+fn describe(
+    conn: &Xprt<Connection>,
+    parts: &Parts,
+    plan: &Plan,
+    reads: &mut Reads,
+    context: &Sleepable,
+) -> Result {
+    let call = parts.view()?;
     let inline_counts = matches!(call.layout(), Layout::Stream);
     let mut at = 0usize;
     let mut bytes = 0i64;
@@ -303,10 +322,11 @@ fn build(conn: &Xprt<Connection>, parts: &mut Parts, plan: &Plan, context: &Slee
             } => {
                 let remote = (handle, offset);
                 match &plan.registered {
-                    None => op.read(&target, remote, at, len as usize)?,
-                    Some(how) => op.read_registered(how, remote, at, len as usize, || {
-                        conn.windows().take(conn.endpoint(), context)
-                    })?,
+                    None => reads.transfer(remote, at, len as usize, context)?,
+                    Some(how) => {
+                        let take = || conn.windows().take(conn.endpoint(), context);
+                        reads.transfer_registered(how, remote, at, len as usize, take, context)?;
+                    }
                 }
                 bytes = bytes.saturating_add(len.into());
                 len
@@ -317,7 +337,7 @@ fn build(conn: &Xprt<Connection>, parts: &mut Parts, plan: &Plan, context: &Slee
         at = at.checked_add(len as usize).ok_or(EINVAL)?;
     }
     if let Some(how) = &plan.registered {
-        op.end_window(how)?;
+        reads.end_window(how)?;
     }
     stats::stats().read_bytes.add(bytes);
     Ok(())

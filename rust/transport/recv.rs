@@ -135,7 +135,7 @@ pub(crate) fn post(
         Some(page) => page,
         None => conn.depot().page(context)?,
     };
-    work.buffer.load(page)?;
+    work.buffer.load(page, context)?;
     conn.endpoint().post_recv(conn, work).map_err(|_| ENOTCONN)
 }
 
@@ -191,8 +191,10 @@ pub(crate) fn receive(
                 conn.peer_name(),
                 reject.reason()
             ));
-            refuse(conn, reject.answer(), context);
+            let answer = reject.answer();
+            // The answer grants credits, so the Receive must be there before.
             repost(conn, work, Some(page.into_shared()), context);
+            refuse(conn, answer, context);
             return Received::NOTHING;
         }
     };

@@ -5,6 +5,10 @@
 use crate::{
     ib::{
         chain::Opcode,
+        rdma::{
+            Demand,
+            Rdma, //
+        },
         work::Work, //
     },
     kern::context::Sleepable,
@@ -24,14 +28,12 @@ use crate::{
     },
     transport::{
         connection::Connection,
-        rdma_op::{
-            Demand,
-            RdmaOp, //
-        },
+        depot::WriteKit,
         recv,
         send::{
             self,
-            SendContext, //
+            SendContext,
+            Writes, //
         }, //
     }, //
 };
@@ -108,7 +110,6 @@ fn build(
     work: &mut Work<SendContext>,
     context: &Sleepable,
 ) -> Result<(usize, proto::Fixed), Failure> {
-    let reply_pages = rqst.reply_page_count();
     let (Some(call), reply) = rqst.call_and_reply() else {
         return Err(Failure::Broken(EINVAL));
     };
@@ -128,31 +129,10 @@ fn build(
     }
     if plan.write_count(&lists) == 0 {
         rqst.keep_reply_pages();
-        return Ok((len, fixed));
+    } else {
+        work.set_writes(write_chunks(conn, rqst, &plan, context)?);
     }
-    let mut op = conn.depot().op(context)?;
-    let described = write_chunks(&mut op, &plan, &lists, &reply, reply_pages, conn);
-    let kept = described.and_then(|()| {
-        op.shared_mut().reserve(reply_pages, GFP_KERNEL)?;
-        // Pages in exchange for those that leave; what is not used goes back.
-        let mut spare = core::mem::take(op.private_mut());
-        let _ = conn.depot().fill_pooled(&mut spare, reply_pages);
-        let taken = rqst.take_reply_pages(op.shared_mut(), &mut spare);
-        conn.depot().put_pages(&mut spare);
-        *op.private_mut() = spare;
-        op.set_keep_shared(taken?);
-        Ok(())
-    });
-    match kept {
-        Ok(()) => {
-            work.set_op(op);
-            Ok((len, fixed))
-        }
-        Err(error) => {
-            conn.depot().put_op(op);
-            Err(Failure::Broken(error))
-        }
-    }
+    Ok((len, fixed))
 }
 
 /// The transport header and the inline part of the reply.
@@ -180,19 +160,19 @@ fn write_message(
     Ok(len)
 }
 
-/// The RDMA Writes of the reply.
+/// The RDMA Writes of the reply, which is taken from the thread.
 fn write_chunks(
-    op: &mut RdmaOp,
-    plan: &ReplyPlan,
-    lists: &ReplyLists<'_>,
-    reply: &XdrBuf<'_>,
-    reply_pages: usize,
     conn: &Xprt<Connection>,
-) -> Result {
+    rqst: &mut Rqst<Connection>,
+    plan: &ReplyPlan,
+    context: &Sleepable,
+) -> Result<Writes> {
     let target = conn.target();
-    let ops = plan.write_count(lists);
+    let pages = rqst.reply_page_count()?;
+    let lists = rqst.call().and_then(|call| call.lists()).ok_or(EINVAL)?;
+    let ops = plan.write_count(&lists);
     // Each page is one piece, and so are head and tail; the end of a segment splits one more.
-    let sges = reply_pages
+    let sges = pages
         .checked_add(ops.checked_mul(2).ok_or(E2BIG)?)
         .and_then(|n| n.checked_add(4))
         .ok_or(E2BIG)?;
@@ -201,13 +181,54 @@ fn write_chunks(
     let demand = Demand {
         work_requests: ops.checked_add(full).ok_or(E2BIG)?,
         sges,
+        windows: 0,
     };
-    op.begin(Opcode::Write, &target, demand)?;
+    let mut kit = conn.depot().write_kit();
+    // Pages in exchange for those that leave; what is not used goes back.
+    let taken = (|| {
+        kit.room.reserve(demand)?;
+        kit.list.reserve(pages, GFP_KERNEL)?;
+        conn.depot().fill_pooled(&mut kit.spare, pages)?;
+        rqst.take_reply(core::mem::take(&mut kit.list), &mut kit.spare)
+    })();
+    let reply = match taken {
+        Ok(reply) => reply,
+        Err(error) => {
+            conn.depot().put_write_kit(kit);
+            return Err(error);
+        }
+    };
+    let WriteKit {
+        room, mut spare, ..
+    } = kit;
+    conn.depot().put_pages(&mut spare);
+    let mut writes = Writes {
+        rdma: Rdma::begin(Opcode::Write, &target, reply, room),
+        spare,
+    };
+    match describe(rqst, plan, &mut writes, context) {
+        Ok(()) => Ok(writes),
+        Err(error) => {
+            conn.depot().put_writes(writes);
+            Err(error)
+        }
+    }
+}
+
+/// Adds the Writes.
+fn describe(
+    rqst: &mut Rqst<Connection>,
+    plan: &ReplyPlan,
+    writes: &mut Writes,
+    context: &Sleepable,
+) -> Result {
+    let lists = rqst.call().and_then(|call| call.lists()).ok_or(EINVAL)?;
     let mut bytes = 0i64;
-    for write in plan.writes(lists) {
-        // CAST: As above.
-        let pieces = reply.pieces(write.src_off as usize, write.len as usize);
-        op.write(&target, (write.handle, write.offset), pieces)?;
+    for write in plan.writes(&lists) {
+        let remote = (write.handle, write.offset);
+        // CAST: `u32` to `usize` is lossless on 64-bit.
+        let (at, len) = (write.src_off as usize, write.len as usize);
+        writes.rdma.transfer(remote, at, len, context)?;
         bytes = bytes.saturating_add(write.len.into());
     }
     stats::stats().write_bytes.add(bytes);

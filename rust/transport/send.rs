@@ -8,7 +8,7 @@
 
 use crate::{
     ib::{
-        chain::Chain,
+        chain::ChainRef,
         client::DeviceGuard,
         dma::SendBuffer,
         qp::{
@@ -16,6 +16,8 @@ use crate::{
             SendWork,
             Tail, //
         },
+        rdma::Rdma,
+        sq::SqCredit,
         wc::Wc,
         work::{
             Completion,
@@ -35,20 +37,28 @@ use crate::{
         self,
         Counted, //
     },
-    svc::xprt::Xprt,
-    transport::{
-        connection::Connection,
-        rdma_op::RdmaOp, //
-    }, //
+    svc::{
+        reply_pages::ReplyPages,
+        xprt::Xprt, //
+    },
+    transport::connection::Connection, //
 };
 use kernel::prelude::*;
+
+/// RDMA Writes of a reply.
+pub(crate) struct Writes {
+    /// The work requests and the reply.
+    pub(crate) rdma: Rdma<ReplyPages>,
+    /// Room that is not in use meanwhile.
+    pub(crate) spare: KVec<PrivatePage>,
+}
 
 /// The context of a Send.
 pub(crate) struct SendContext {
     buffer: SendBuffer,
     len: u32,
     invalidate: Option<u32>,
-    op: Option<KBox<RdmaOp>>,
+    writes: Option<Writes>,
     in_use: Option<Counted>,
 }
 
@@ -58,12 +68,16 @@ impl SendContext {
     /// # Errors
     ///
     /// `ENOMEM`.
-    pub(crate) fn new(device: DeviceGuard, page: PrivatePage) -> Result<Work<Self>> {
+    pub(crate) fn new(
+        device: DeviceGuard,
+        page: PrivatePage,
+        context: &Sleepable,
+    ) -> Result<Work<Self>> {
         Work::new(Self {
-            buffer: SendBuffer::new(device, page)?,
+            buffer: SendBuffer::new(device, page, context)?,
             len: 0,
             invalidate: None,
-            op: None,
+            writes: None,
             in_use: None,
         })
     }
@@ -79,13 +93,13 @@ impl SendContext {
     }
 
     /// Has the Send preceded by RDMA Writes.
-    pub(crate) fn set_op(&mut self, op: KBox<RdmaOp>) {
-        self.op = Some(op);
+    pub(crate) fn set_writes(&mut self, writes: Writes) {
+        self.writes = Some(writes);
     }
 
     /// The RDMA Writes.
-    pub(crate) fn take_op(&mut self) -> Option<KBox<RdmaOp>> {
-        self.op.take()
+    pub(crate) fn take_writes(&mut self) -> Option<Writes> {
+        self.writes.take()
     }
 
     /// Has the client's device invalidate a key.
@@ -95,8 +109,8 @@ impl SendContext {
 }
 
 impl SendWork for SendContext {
-    fn chain(&mut self) -> Option<&mut Chain> {
-        self.op.as_mut().map(|op| op.chain_mut())
+    fn chain(&mut self) -> Option<ChainRef<'_>> {
+        self.writes.as_mut().map(|writes| writes.rdma.requests())
     }
 
     fn tail(&self) -> Tail<'_> {
@@ -140,7 +154,8 @@ pub(crate) fn post(
     len: usize,
     context: &Sleepable,
 ) -> Result {
-    let writes = work.op.as_ref().map_or(0, |op| op.work_requests());
+    let writes = work.writes.as_ref();
+    let writes = writes.map_or(0, |writes| writes.rdma.work_requests());
     let slots = u32::try_from(writes)?.checked_add(1).ok_or(E2BIG)?;
     let credit = match conn.reserve_slots(slots, context) {
         Ok(credit) => credit,
@@ -158,11 +173,7 @@ pub(crate) fn post(
     post_reserved(conn, work, credit)
 }
 
-fn post_reserved(
-    conn: &Xprt<Connection>,
-    work: Work<SendContext>,
-    credit: crate::ib::sq::SqCredit<'_>,
-) -> Result {
+fn post_reserved(conn: &Xprt<Connection>, work: Work<SendContext>, credit: SqCredit<'_>) -> Result {
     match conn.endpoint().post_send(conn, work, credit) {
         Ok(()) => Ok(()),
         Err(error) => {

@@ -70,20 +70,17 @@ impl Windows {
         }
     }
 
-    /// Takes windows back. `good` says that their whole chain completed without an error; else
-    /// they are never used again.
-    pub(crate) fn put(&self, windows: &mut KVec<KBox<Window>>, good: bool) {
-        for mut window in windows.drain_all() {
-            window.uncover();
-            let mut pool = self.pool.lock();
-            let list = if good {
-                &mut pool.idle
-            } else {
-                &mut pool.spent
-            };
-            let refused = list.push_within_capacity(window);
-            drop(pool);
-            drop(refused);
-        }
+    /// Takes a window back. `good` says that its whole chain completed without an error; else it is
+    /// never used again.
+    pub(crate) fn put(&self, window: KBox<Window>, good: bool) {
+        let mut pool = self.pool.lock();
+        let list = if good {
+            &mut pool.idle
+        } else {
+            &mut pool.spent
+        };
+        let refused = list.push_within_capacity(window);
+        drop(pool);
+        drop(refused);
     }
 }
