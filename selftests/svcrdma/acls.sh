@@ -29,17 +29,28 @@ count_aces() {
 	[ $((16#$hex)) -ge "$1" ]
 }
 
+# A directory's two lists come in one answer, longer than a page.
+set_both_on_server() {
+	server "cd $EXPORT_DIR/$dir && mkdir both && setfacl -m '$(entries 200)' both && setfacl -d -m '$(entries 200)' both"
+}
+same_both() {
+	drop_caches
+	[ "$(acl both | grep -c 'user:1')" = 400 ] && [ "$(acl both)" = "$(acl_on_server both)" ]
+}
+
 trap 'umount -f "$MNT" 2>/dev/null; server "rm -rf $EXPORT_DIR/$dir"' EXIT
 server "mkdir $EXPORT_DIR/$dir"
 
 ktap_print_header
-ktap_set_plan 16
+ktap_set_plan 17
 check "v3: mount" mount_nfs 3
 # More than a page of them is refused over any transport.
 for count in 1 30 100 300; do
 	check "v3: set an ACL of $count entries" set_acl $count
 	check "v3: client and server see it" same_acl $count
 done
+set_both_on_server
+check "v3: a directory's access and default lists of 200 entries" same_both
 check "v3: unmount" umount_nfs
 check "v4.2: mount" mount_nfs 4.2
 for count in 3 31 101 401; do

@@ -52,18 +52,20 @@ class Lab:
     kernel     "stock" or "debug"
     driver     RDMA driver: "rxe" or "siw"
     module     our svcrdma_rs.ko, installed on the server; None: nothing of ours
+    parameters of the module, as modprobe has them
     transport  name of the listener's transport: "rdma-rs", or "rdma"
     tests      folder with installed selftests, /host/tests in the guests
     cpus       processors of the server (the client has one: emulation gets slower with each)
     data       image for the client, read-only: its third disk, /dev/vdc
     """
 
-    def __init__(self, directory, *, machines=2, kernel="stock", driver="rxe", module=None, transport="rdma-rs",
-                 tests=None, filesystem="ext4", memory="2G", cmdline="", cpus=2, data=None):
+    def __init__(self, directory, *, machines=2, kernel="stock", driver="rxe", module=None, parameters="",
+                 transport="rdma-rs", tests=None, filesystem="ext4", memory="2G", cmdline="", cpus=2, data=None):
         self.directory = os.path.realpath(directory)
         self.kernel = images.Kernel(kernel)
         self.driver = driver
         self.module = module
+        self.parameters = parameters
         self.transport = transport
         self.filesystem = filesystem
         self.memory = memory
@@ -150,6 +152,8 @@ class Lab:
             f"(unit {self.unit * 1000:.1f} ms)")
 
     def _set_up_server(self):
+        if self.parameters:
+            self.server.run(f"echo 'options svcrdma_rs {self.parameters}' >/etc/modprobe.d/svcrdma_rs-lab.conf")
         self.server.run(["net-up", "1", self.driver], SETUP_LIMIT)
         self.server.run(["serve", "start", self.filesystem], SETUP_LIMIT)
         self.listen()
