@@ -53,8 +53,8 @@ bench-quick: ## Work per operation, this transport against the kernel's, counted
 
 ##@ Testing
 .PHONY: test
-test: ## lint, host-test and the ci tier in machines; what CI runs
-	@scripts/test scripts/lint scripts/host-test "scripts/vm test --tier ci $(OPTIONS)"
+test: ## lint, host-test, the ci tier in machines and both readers; what CI runs
+	@scripts/test scripts/lint scripts/host-test "scripts/vm test --tier ci $(OPTIONS)" scripts/test-readers
 
 .PHONY: lint
 lint: ## Static checks: formatting, clippy, checkpatch, layers, unsafe code
@@ -67,6 +67,10 @@ host-test: ## The tests that need no kernel
 .PHONY: vm-test
 vm-test: ## The quick tier in two machines, or TESTS=, with OPTIONS=
 	@scripts/vm test $(OPTIONS) $(TESTS)
+
+.PHONY: test-readers
+test-readers: ## Data with each reader, DMA mappings checked and bounced; SIW=1: on siw too
+	@scripts/test-readers $(if $(SIW),--siw) $(TESTS)
 
 .PHONY: test-debug
 test-debug: ## The quick tier on the debug kernel, over rxe and over siw

@@ -20,11 +20,13 @@
 	F(rpc_xprt, ops) F(rpc_xprt, addr) F(rpc_xprt, max_payload)		\
 	F(rpc_xprt, bc_xprt) F(rpc_xprt, queue_lock) F(rpc_xprt, cwnd)		\
 	F(rpc_rqst, rq_snd_buf) F(rpc_rqst, rq_xid) F(rpc_rqst, rq_private_buf)	\
-	F(rpc_rqst, rq_buffer) F(rpc_rqst, rq_rbuffer)				\
+	F(rpc_rqst, rq_buffer) F(rpc_rqst, rq_rbuffer) F(rpc_rqst, rq_rcv_buf)	\
+	F(rpc_rqst, rq_task) F(rpc_rqst, rq_xtime) F(rpc_rqst, rq_xmit_bytes_sent)	\
+	F(rpc_task, tk_status) F(ib_qp, qp_context)				\
 	F(ib_cqe, done) F(ib_wc, status) F(ib_wc, opcode) F(ib_wc, byte_len)	\
 	F(ib_send_wr, num_sge) F(ib_send_wr, send_flags) F(ib_rdma_wr, remote_addr)	\
 	F(ib_recv_wr, num_sge) F(ib_qp_init_attr, cap) F(ib_qp_init_attr, port_num)	\
-	F(ib_client, remove) F(rdma_cm_id, context) F(rdma_cm_id, event_handler)	\
+	F(ib_client, name) F(ib_client, add) F(ib_client, remove) F(rdma_cm_id, context) F(rdma_cm_id, event_handler)	\
 	F(rdma_cm_id, qp) F(rdma_cm_event, param) F(rdma_conn_param, rnr_retry_count)
 
 #define SVCRDMA_SIZES(S)						\
