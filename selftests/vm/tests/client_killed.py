@@ -5,7 +5,7 @@ Of a connection on which nothing is in flight a server learns nothing: nfsd ages
 client is stopped first, until a moment is met at which the server has something to send or to fetch.
 """
 
-# Tier: full
+# Tier: ci
 # Machines: 2
 # Limit: 900
 
