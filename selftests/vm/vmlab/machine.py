@@ -79,9 +79,11 @@ class Machine:
             return ""
 
     def arguments(self, control):
+        # no5lvl: identify_cpu() clears the CPU's abilities for a moment, and an interrupt just then would find
+        # addresses of five-level paging wild (KASAN).
         append = (f"console=ttyS0 panic=-1 rdinit=/init net.ifnames=0 loglevel=7 printk.time=1 log_buf_len=4M "
                   f"svcrdma.name={self.name} rcupdate.rcu_cpu_stall_timeout=120 watchdog_thresh=60 mitigations=off "
-                  f"{self.kernel.cmdline} {self.cmdline}")
+                  f"no5lvl {self.kernel.cmdline} {self.cmdline}")
         argv = [QEMU, "-name", self.name, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                 "-machine", "q35", "-accel", self.accel, "-cpu", self.cpu, "-smp", str(self.cpus), "-m", self.memory,
                 "-kernel", self.kernel.vmlinuz, "-initrd", f"{self.directory}/initramfs", "-append", append,
