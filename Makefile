@@ -53,12 +53,16 @@ bench-quick: ## Work per operation, this transport against the kernel's, counted
 
 ##@ Testing
 .PHONY: test
-test: ## lint, host-test, the ci tier in machines and both readers; what CI runs
-	@scripts/test scripts/lint scripts/host-test "scripts/vm test --tier ci $(OPTIONS)" scripts/test-readers
+test: ## lint, compile-fail, host-test, the ci tier in machines and both readers; what CI runs
+	@scripts/test scripts/lint scripts/compile-fail scripts/host-test "scripts/vm test --tier ci $(OPTIONS)" scripts/test-readers
 
 .PHONY: lint
 lint: ## Static checks: formatting, clippy, checkpatch, layers, unsafe code
 	@scripts/lint $(TESTS)
+
+.PHONY: compile-fail
+compile-fail: ## Misuses of the module's types, which must not compile (TESTS=)
+	@scripts/compile-fail $(TESTS)
 
 .PHONY: host-test
 host-test: ## The tests that need no kernel
