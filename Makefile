@@ -68,6 +68,10 @@ compile-fail: ## Misuses of the module's types, which must not compile (TESTS=)
 host-test: ## The tests that need no kernel
 	@scripts/host-test
 
+.PHONY: coverage
+coverage: ## Lines of rust/proto that the host tests reach; fails below 95 %
+	@scripts/coverage
+
 .PHONY: vm-test
 vm-test: ## The quick tier in two machines, or TESTS=, with OPTIONS=
 	@scripts/vm test $(OPTIONS) $(TESTS)
