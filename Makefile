@@ -10,6 +10,7 @@ export KDIR KDEBS SVCRDMA_CACHE
 OPTIONS ?=
 TESTS ?=
 BUDGET ?= 60m
+SECONDS ?= 60
 
 .DEFAULT_GOAL := module
 
@@ -71,6 +72,10 @@ host-test: ## The tests that need no kernel
 .PHONY: coverage
 coverage: ## Lines of rust/proto that the host tests reach; fails below 95 %
 	@scripts/coverage
+
+.PHONY: fuzz
+fuzz: ## The fuzz targets of the wire format, SECONDS=60 for each (TESTS=)
+	@scripts/fuzz --seconds $(SECONDS) $(TESTS)
 
 .PHONY: vm-test
 vm-test: ## The quick tier in two machines, or TESTS=, with OPTIONS=

@@ -49,16 +49,17 @@ impl Input<'_> {
     }
 }
 
-/// A message as it is; the first two bytes choose the limits.
+/// A message as it is; its XID, which decides nothing else, also chooses the limits.
 pub(crate) fn parse(data: &[u8]) {
-    let [segments, bytes, msg @ ..] = data else {
-        return;
+    let (segments, bytes) = match data {
+        [segments, bytes, ..] => (*segments, *bytes),
+        _ => (0, 0),
     };
     let limits = Limits {
-        max_segments: u16::from(*segments),
-        max_call_bytes: u32::from(*bytes) * 64,
+        max_segments: u16::from(segments),
+        max_call_bytes: u32::from(bytes) * 64,
     };
-    let _ = check_call(msg, &limits);
+    let _ = check_call(data, &limits);
 }
 
 /// A well-formed message made from the input: it goes deeper than bytes do.

@@ -6,43 +6,39 @@ use crate::{
     frame::hex,
     fuzz_targets, //
 };
+use std::{
+    fs,
+    path::Path, //
+};
 
-fn run(corpus: &str, target: fn(&[u8])) {
-    let lines: Vec<&str> = corpus.lines().collect();
-    assert!(lines.len() >= 10);
-    for line in lines {
-        target(&hex(line));
+fn run(name: &str, target: fn(&[u8])) {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
+    let mut inputs = 0;
+    for file in fs::read_dir(corpus.join(name)).unwrap() {
+        for line in fs::read_to_string(file.unwrap().path()).unwrap().lines() {
+            target(&hex(line));
+            inputs += 1;
+        }
     }
+    assert!(inputs >= 10);
 }
 
 #[test]
 fn parse() {
-    run(
-        include_str!("../../fuzz/corpus/parse.hex"),
-        fuzz_targets::parse,
-    );
+    run("parse", fuzz_targets::parse);
 }
 
 #[test]
 fn assembly() {
-    run(
-        include_str!("../../fuzz/corpus/assembly.hex"),
-        fuzz_targets::assembly,
-    );
+    run("assembly", fuzz_targets::assembly);
 }
 
 #[test]
 fn reply() {
-    run(
-        include_str!("../../fuzz/corpus/reply.hex"),
-        fuzz_targets::reply,
-    );
+    run("reply", fuzz_targets::reply);
 }
 
 #[test]
 fn private() {
-    run(
-        include_str!("../../fuzz/corpus/private.hex"),
-        fuzz_targets::private,
-    );
+    run("private", fuzz_targets::private);
 }
