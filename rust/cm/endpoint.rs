@@ -194,15 +194,18 @@ impl<C: ConnHandler> Endpoint<C> {
         result
     }
 
-    /// Posts a Receive; see [`Qp::post_recv`].
+    /// Posts a Receive; see [`Qp::post_recv`]. `context` owns this endpoint, else the work comes back.
     pub(crate) fn post_recv<T>(&self, context: &C, work: Work<T>) -> Result<(), Work<T>>
     where
         T: RecvWork + Completion<Context = C>,
     {
+        if !self.place.is_of(context) {
+            return Err(work);
+        }
         self.qp.post_recv(context.queues(), work)
     }
 
-    /// Posts a chain; see [`Qp::post_send`].
+    /// Posts a chain; see [`Qp::post_send`]. `context` owns this endpoint, else the work comes back.
     pub(crate) fn post_send<T>(
         &self,
         context: &C,
@@ -212,6 +215,9 @@ impl<C: ConnHandler> Endpoint<C> {
     where
         T: SendWork + Completion<Context = C>,
     {
+        if !self.place.is_of(context) {
+            return Err(PostError::Rejected(work));
+        }
         self.qp.post_send(context.queues(), work, credit)
     }
 

@@ -58,6 +58,11 @@ impl<'a> ChainRef<'a> {
         Self(chain)
     }
 
+    /// Work requests in the chain.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Links the requests in order, the last one to `tail`; the first of the whole list.
     pub(super) fn link(&mut self, tail: *mut ffi::ib_send_wr) -> *mut ffi::ib_send_wr {
         self.0.link(tail)

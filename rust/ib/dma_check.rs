@@ -58,10 +58,6 @@ pub(crate) struct Installed(module_cell::Installed<Table>);
 /// `ENOMEM`.
 pub(crate) fn install() -> Result<Installed> {
     let table = KBox::try_pin_init(Table::new(), GFP_KERNEL)?;
-    pr_info!(
-        "DMA mappings are audited{}\n",
-        if bounces() { " and bounced" } else { "" }
-    );
     Ok(Installed(TABLE.install(table)))
 }
 

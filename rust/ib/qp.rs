@@ -232,16 +232,24 @@ impl<C: QueueContext> Qp<C> {
     ///
     /// # Errors
     ///
-    /// See [`PostError`]. Either way the connection is of no use any more.
+    /// See [`PostError`]. Either way the connection is of no use any more. A chain longer than its
+    /// credit, or with the credit of another queue, is rejected.
     pub(crate) fn post_send<T>(
         &self,
         queues: &Queues,
-        work: Work<T>,
+        mut work: Work<T>,
         credit: SqCredit<'_>,
     ) -> Result<(), PostError<T>>
     where
         T: SendWork + Completion<Context = C>,
     {
+        let sends = usize::from(matches!(work.tail(), Tail::Send { .. }));
+        let length = T::chain(&mut work).map_or(0, |chain| chain.len());
+        // CAST: `u32` to `usize` is lossless on 64-bit.
+        let room = credit.slots() as usize;
+        if length.saturating_add(sends) > room || !credit.is_of(&queues.sq) {
+            return Err(PostError::Rejected(work));
+        }
         let mut posted = work.into_posted(credit.slots());
         let cqe = posted.cqe();
         let mut sge = ffi::ib_sge {

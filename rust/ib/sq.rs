@@ -214,6 +214,11 @@ impl SqCredit<'_> {
         self.waited
     }
 
+    /// Whether the slots are those of `sq`.
+    pub(super) fn is_of(&self, sq: &Sq) -> bool {
+        core::ptr::eq(self.sq, sq)
+    }
+
     /// Slots reserved.
     pub(super) fn slots(&self) -> u32 {
         self.slots

@@ -2,9 +2,9 @@
 
 //! Proof that the current context may sleep.
 //!
-//! Operations that sleep take a `&Sleepable`. Completion handlers are never given one, so a
-//! sleeping call from there does not compile. The token says nothing about locks: the debug
-//! kernel's `DEBUG_ATOMIC_SLEEP` and lockdep cover those.
+//! Operations of this module that sleep take a `&Sleepable`. Completion handlers are never given one,
+//! so such a call from there does not compile. The token says nothing about locks, and functions of
+//! the `kernel` crate do not take it: the debug kernel's `DEBUG_ATOMIC_SLEEP` and lockdep cover those.
 
 use core::marker::PhantomData;
 
