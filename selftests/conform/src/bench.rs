@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! What one case works with: a connection, memory with canaries, and the evidence.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{json, Value};
 
@@ -272,7 +272,8 @@ impl<'w> Bench<'w> {
         }
     }
 
-    fn understand(&mut self, bytes: &[u8], sent: &Message) -> Result<Seen, String> {
+    /// What an answer says.
+    pub fn understand(&mut self, bytes: &[u8], sent: &Message) -> Result<Seen, String> {
         let regions = &self.regions;
         let seen = explain(bytes, sent, &|s| regions.iter().find_map(|(r, _)| r.at(s)))?;
         let lists = if matches!(seen.outcome, Outcome::Ok | Outcome::RpcError) {
@@ -416,13 +417,27 @@ impl<'w> Bench<'w> {
     /// Answers to several messages, as they come, until there is one for each, the
     /// connection has ended, or nothing comes any more.
     pub fn answers(&mut self, sent: &[Message], wanted: usize) -> Result<Answers, String> {
+        self.gather(sent, wanted, self.world.limit())
+    }
+
+    /// How many answers are here already, without waiting for any.
+    pub fn arrived(&mut self, sent: &[Message]) -> Result<usize, String> {
+        Ok(self.gather(sent, sent.len(), Duration::ZERO)?.count)
+    }
+
+    fn gather(
+        &mut self,
+        sent: &[Message],
+        wanted: usize,
+        wait: Duration,
+    ) -> Result<Answers, String> {
         let mut out = Answers {
             seen: vec![Vec::new(); sent.len()],
             count: 0,
             end: None,
         };
         while out.count < wanted {
-            let until = Instant::now() + self.world.limit();
+            let until = Instant::now() + wait;
             match self.next_message(until)? {
                 Next::Message(bytes) => {
                     let xid = bytes

@@ -13,7 +13,15 @@ pub struct Case {
     pub sends: String,
     /// Every outcome that is right.
     pub accept: Accept,
+    /// Hooks (or options) without which it cannot be run.
+    pub needs: &'static [&'static str],
     pub run: Run,
+}
+
+impl Case {
+    pub fn needs(self, needs: &'static [&'static str]) -> Self {
+        Self { needs, ..self }
+    }
 }
 
 /// A case that sends one message.
@@ -43,6 +51,7 @@ pub fn full(
         rfc,
         sends: sends.into(),
         accept,
+        needs: &[],
         run: Box::new(run),
     }
 }

@@ -84,10 +84,13 @@ pub struct Connection {
     options: Options,
     queue: *mut sys::ibv_cq,
     completions: *mut sys::ibv_comp_channel,
-    receives: Vec<Region>,
+    /// What all Receives go to, each to a slot of its own.
+    receives: Option<Region>,
     windows: Vec<Window>,
     /// Work requests under way, with the memory they send from.
     sending: Vec<(u64, Option<Region>)>,
+    /// Regions that were sent from, to be used again: registering one takes long.
+    spare: Vec<Region>,
     sent: u64,
     inbox: VecDeque<Event>,
     id: Id,
@@ -118,9 +121,10 @@ impl Connection {
             options: options.clone(),
             queue: ptr::null_mut(),
             completions: ptr::null_mut(),
-            receives: Vec::new(),
+            receives: None,
             windows: Vec::new(),
             sending: Vec::new(),
+            spare: Vec::new(),
             sent: 0,
             inbox: VecDeque::new(),
             id,
@@ -160,13 +164,9 @@ impl Connection {
                 return Err(failed("rdma_create_qp"));
             }
         }
+        let size = options.receives * options.receive_size;
+        this.receives = Some(Region::new(&this.domain, size, Access::Local, 0)?);
         for slot in 0..options.receives {
-            this.receives.push(Region::new(
-                &this.domain,
-                options.receive_size,
-                Access::Local,
-                0,
-            )?);
             this.post_receive(slot)?;
         }
         Ok(this)
@@ -193,6 +193,11 @@ impl Connection {
         Ok(())
     }
 
+    /// Add to the private data.
+    pub fn say(&mut self, more: &[u8]) {
+        self.options.private.extend_from_slice(more);
+    }
+
     pub fn accept(&mut self) -> io::Result<()> {
         let mut parameters = self.parameters();
         // SAFETY: identifier and parameters exist during the call.
@@ -216,10 +221,10 @@ impl Connection {
     }
 
     fn post_receive(&mut self, slot: usize) -> io::Result<()> {
-        let region = &self.receives[slot];
+        let region = self.receives.as_ref().expect("made with the queue pair");
         let mut element = sys::ibv_sge {
-            addr: region.address(),
-            length: region.len() as u32,
+            addr: region.address() + (slot * self.options.receive_size) as u64,
+            length: self.options.receive_size as u32,
             lkey: region.local_key(),
         };
         let mut request = sys::ibv_recv_wr {
@@ -242,7 +247,11 @@ impl Connection {
 
     /// Post one work request; the bytes are spread over `pieces` elements.
     pub fn send_as(&mut self, bytes: &[u8], kind: Send, pieces: usize) -> io::Result<()> {
-        let mut region = Region::new(&self.domain, bytes.len().max(8), Access::Local, 0)?;
+        let fitting = self.spare.iter().position(|r| r.len() >= bytes.len());
+        let mut region = match fitting {
+            Some(index) => self.spare.swap_remove(index),
+            None => Region::new(&self.domain, bytes.len().max(4096), Access::Local, 0)?,
+        };
         region.fill(0, bytes);
         let step = bytes.len().div_ceil(pieces.max(1)).max(1);
         let mut elements: Vec<_> = (0..bytes.len())
@@ -348,7 +357,9 @@ impl Connection {
     fn complete(&mut self, wc: &sys::ibv_wc) {
         let of_send = wc.wr_id >> 32 != 0;
         if of_send {
-            self.sending.retain(|(id, _)| *id != wc.wr_id);
+            if let Some(at) = self.sending.iter().position(|(id, _)| *id == wc.wr_id) {
+                self.spare.extend(self.sending.swap_remove(at).1);
+            }
         }
         if wc.status != sys::IBV_WC_SUCCESS {
             // SAFETY: returns a constant string for any number.
@@ -373,7 +384,11 @@ impl Connection {
         let invalidated = (flags & sys::IBV_WC_WITH_INV != 0)
             .then(|| unsafe { wc.__bindgen_anon_1.invalidated_rkey });
         self.inbox.push_back(Event::Received {
-            bytes: self.receives[slot].bytes(0, wc.byte_len as usize),
+            bytes: self
+                .receives
+                .as_ref()
+                .expect("made with the queue pair")
+                .bytes(slot * self.options.receive_size, wc.byte_len as usize),
             invalidated,
             immediate: flags & sys::IBV_WC_WITH_IMM != 0,
         });

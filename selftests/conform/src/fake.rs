@@ -15,8 +15,8 @@ use verbs_sys as sys;
 use crate::{
     cm::{self, Address, Id},
     connection::{Connection, Event, Options},
-    frame::{words, Lists, Segment},
-    memory::failed,
+    frame::{words, Lists, Segment, Words},
+    memory::{failed, Access, Region},
     mutate::parse,
     private::Settings,
     send::Send,
@@ -66,10 +66,38 @@ pub const MUTANTS: &[(&str, &str)] = &[
         "spill",
         "writes a byte in front of each advertised segment, then ERR_CHUNK",
     ),
+    (
+        "callback",
+        "proxy-unused with callbacks, all as it should be but for chunks",
+    ),
+    (
+        "callback-chunks",
+        "the same, with a Write list in each callback",
+    ),
+    (
+        "callback-long",
+        "the same, 1,100 bytes more in each callback",
+    ),
+    ("callback-xid", "the same, two XIDs in each callback"),
+    ("callback-lost", "the same, no callback comes through"),
+    (
+        "roomy",
+        "takes longer messages than it says, then ERR_CHUNK",
+    ),
+    (
+        "open",
+        "lets its memory be read and written, and says where it is",
+    ),
+    ("fragile", "closes all connections when one of them fails"),
+    ("datagram", "accepts datagram connections, too"),
 ];
 
 struct Peer {
     connection: Connection,
+    /// What it lets anybody read and write.
+    _open: Option<Region>,
+    /// Of its own, as callbacks come on the connection that a session was made on.
+    tcp: Option<Tcp>,
     closing: bool,
     silent: bool,
 }
@@ -85,42 +113,71 @@ pub fn serve(address: SocketAddr, tcp: SocketAddr, mutant: &str) -> Result<bool,
     }
     let mut server = Server {
         tcp: Tcp::connect(tcp).map_err(|e| format!("{tcp}: {e}"))?,
+        address: tcp,
         mutant: mutant.to_string(),
         earlier: vec![0x5a; 64],
         peers: HashMap::new(),
         accepted: 0,
+        shattered: false,
     };
     server.serve(address).map_err(|e| e.to_string())?;
     Ok(true)
 }
 
+/// What a peer that lets its memory be read and written says in its private data.
+const OPEN: &[u8] = b"open";
+
+fn open_memory(region: &Region) -> Vec<u8> {
+    let mut said = OPEN.to_vec();
+    said.extend(region.segment(0, 8).encode());
+    said
+}
+
+/// The memory that a peer has named so, in the private data of its acceptance.
+pub fn named_memory(private: &[u8]) -> Option<Segment> {
+    let at = private.windows(4).position(|w| w == OPEN)?;
+    Words::new(&private[at + 4..]).segment().ok()
+}
+
+fn listen(address: SocketAddr, port_space: u32) -> std::io::Result<Id> {
+    let listener = Id::new(port_space)?;
+    let mut address = Address::new(address);
+    // SAFETY: identifier and address exist during the calls.
+    unsafe {
+        if sys::rdma_bind_addr(listener.raw, address.pointer()) != 0 {
+            return Err(failed("rdma_bind_addr"));
+        }
+        if sys::rdma_listen(listener.raw, 64) != 0 {
+            return Err(failed("rdma_listen"));
+        }
+    }
+    Ok(listener)
+}
+
 struct Server {
     tcp: Tcp,
+    address: SocketAddr,
     mutant: String,
     earlier: Vec<u8>,
     peers: HashMap<usize, Peer>,
     accepted: u32,
+    shattered: bool,
 }
 
 impl Server {
     fn serve(&mut self, address: SocketAddr) -> std::io::Result<()> {
-        let listener = Id::new(sys::RDMA_PS_TCP)?;
-        let mut address = Address::new(address);
-        // SAFETY: identifier and address exist during the calls.
-        unsafe {
-            if sys::rdma_bind_addr(listener.raw, address.pointer()) != 0 {
-                return Err(failed("rdma_bind_addr"));
-            }
-            if sys::rdma_listen(listener.raw, 64) != 0 {
-                return Err(failed("rdma_listen"));
-            }
-        }
+        let listener = listen(address, sys::RDMA_PS_TCP)?;
+        let datagrams = match self.mutant.as_str() {
+            "datagram" => Some(listen(address, sys::RDMA_PS_UDP)?),
+            _ => None,
+        };
         println!("listening");
         loop {
             while let Some(event) = listener.channel.next() {
-                if event.kind == sys::RDMA_CM_EVENT_CONNECT_REQUEST {
-                    self.accept(event.id)?;
-                }
+                self.meet(&event, sys::RDMA_PS_TCP);
+            }
+            while let Some(event) = datagrams.as_ref().and_then(|d| d.channel.next()) {
+                self.meet(&event, sys::RDMA_PS_UDP);
             }
             let mut gone = Vec::new();
             let mut names: Vec<_> = self.peers.keys().copied().collect();
@@ -129,6 +186,10 @@ impl Server {
                 if !self.attend(name) {
                     gone.push(name);
                 }
+            }
+            if self.shattered {
+                self.peers.clear();
+                self.shattered = false;
             }
             gone.iter().for_each(|name| {
                 self.peers.remove(name);
@@ -140,7 +201,16 @@ impl Server {
         }
     }
 
-    fn accept(&mut self, raw: *mut sys::rdma_cm_id) -> std::io::Result<()> {
+    /// A client that asks for a connection; it may have gone meanwhile.
+    fn meet(&mut self, event: &cm::Event, port_space: u32) {
+        if event.kind == sys::RDMA_CM_EVENT_CONNECT_REQUEST {
+            if let Err(error) = self.accept(event.id, port_space) {
+                println!("not accepted: {error}");
+            }
+        }
+    }
+
+    fn accept(&mut self, raw: *mut sys::rdma_cm_id, port_space: u32) -> std::io::Result<()> {
         self.accepted += 1;
         let id = Id::adopt(raw)?;
         if self.mutant == "refuse" && self.accepted > 1 {
@@ -155,18 +225,35 @@ impl Server {
                 receive: 3,
             }
             .encode(),
-            receives: 64,
-            receive_size: 4096,
-            responder_resources: 0,
+            receives: if port_space == sys::RDMA_PS_UDP {
+                0
+            } else {
+                64
+            },
+            receive_size: if self.mutant == "roomy" { 70_000 } else { 4096 },
+            responder_resources: u8::from(self.mutant == "open"),
             initiator_depth: 8,
+            port_space,
             ..Options::default()
         };
         let mut connection = Connection::on(id, &options)?;
+        let mut open = None;
+        if self.mutant == "open" {
+            let region = Region::new(&connection.domain, 4096, Access::Open, 0)?;
+            connection.say(&open_memory(&region));
+            open = Some(region);
+        }
+        let tcp = match self.mutant.starts_with("callback") {
+            true => Some(Tcp::connect(self.address)?),
+            false => None,
+        };
         if connection.accept().is_ok() {
             self.peers.insert(
                 self.accepted as usize,
                 Peer {
                     connection,
+                    _open: open,
+                    tcp,
                     closing: false,
                     silent: false,
                 },
@@ -184,10 +271,15 @@ impl Server {
         while let Some(event) = peer.connection.next(Instant::now()) {
             match event {
                 Event::Received { bytes, .. } => alive &= self.handle(&mut peer, &bytes).is_ok(),
-                Event::Disconnected | Event::Failed(_) => alive = false,
+                Event::Disconnected => alive = false,
+                Event::Failed(_) => {
+                    alive = false;
+                    self.shattered |= self.mutant == "fragile";
+                }
                 Event::Sent | Event::Other(_) => {}
             }
         }
+        alive = alive && self.pass_callbacks(&mut peer).is_ok();
         let stays = alive && !peer.closing;
         if stays {
             self.peers.insert(name, peer);
@@ -204,6 +296,9 @@ impl Server {
             let header = words(&[word(bytes, 0), 1, 32, 0, 0, 0, 0]);
             return peer.connection.send(&[header, reply].concat());
         }
+        if let Some(tcp) = peer.tcp.as_mut().filter(|_| word(bytes, 32) == 1) {
+            return tcp.send(&bytes[28..]);
+        }
         let xid = word(bytes, 0);
         let vers = word(bytes, 4);
         let chunk = words(&[xid, vers, 32, 4, 2]);
@@ -218,7 +313,7 @@ impl Server {
                 peer.closing = true;
                 return Ok(());
             }
-            "chunk" | "refuse" => chunk,
+            "chunk" | "refuse" | "roomy" | "open" | "datagram" | "fragile" => chunk,
             "versions" => words(&[xid, vers, 32, 4, 1, 1, 1]),
             "yes" => words(&[xid, 1, 32, 0, 0, 0, 0, xid, 1, 0, 0, 0, 0]),
             "garbage" => words(&[xid, 1, 32, 0, 0, 0, 0, xid, 1, 0, 0, 0, 4]),
@@ -246,6 +341,32 @@ impl Server {
         peer.connection.send(&answer)
     }
 
+    fn pass_callbacks(&self, peer: &mut Peer) -> std::io::Result<()> {
+        while let Some(tcp) = &mut peer.tcp {
+            if !tcp.pending()? {
+                break;
+            }
+            let record = tcp.receive()?;
+            self.call_back(&mut peer.connection, &record)?;
+        }
+        Ok(())
+    }
+
+    fn call_back(&self, connection: &mut Connection, call: &[u8]) -> std::io::Result<()> {
+        let mut header = vec![word(call, 0), 1, 2, 0, 0, 0, 0];
+        let mut more = Vec::new();
+        match self.mutant.as_str() {
+            "callback-lost" => return Ok(()),
+            "callback-chunks" => header
+                .splice(5..6, [1, 1, 0x77, 64, 0, 0x1000, 0])
+                .for_each(drop),
+            "callback-long" => more = vec![0; 1100],
+            "callback-xid" => header[0] ^= 1,
+            _ => {}
+        }
+        connection.send(&[words(&header), call.to_vec(), more].concat())
+    }
+
     /// Hand an inline call on; what becomes of the lists is the mutant's matter.
     fn proxy(&mut self, peer: &mut Peer, bytes: &[u8]) -> std::io::Result<()> {
         let xid = word(bytes, 0);
@@ -254,10 +375,24 @@ impl Server {
         else {
             return Ok(());
         };
-        let mut reply = self.tcp.exchange(payload)?;
+        let mut reply = match &mut peer.tcp {
+            Some(tcp) => {
+                tcp.send(payload)?;
+                loop {
+                    let record = tcp.receive()?;
+                    if word(&record, 4) == 1 {
+                        break record;
+                    }
+                    self.call_back(&mut peer.connection, &record)?;
+                }
+            }
+            None => self.tcp.exchange(payload)?,
+        };
         let clear = |chunk: &mut Vec<Segment>| chunk.iter_mut().for_each(|s| s.length = 0);
         match self.mutant.as_str() {
-            "proxy-unused" | "proxy-twice" => {
+            name if name.starts_with("callback")
+                || ["proxy-unused", "proxy-twice"].contains(&name) =>
+            {
                 echoed.writes.iter_mut().for_each(clear);
                 echoed.reply.iter_mut().for_each(clear);
             }

@@ -8,6 +8,7 @@ mod case;
 mod cases;
 mod cm;
 mod connection;
+mod corpus;
 mod explain;
 mod fake;
 mod frame;
@@ -58,8 +59,12 @@ fn run(options: Options) -> Result<bool, String> {
     cases.retain(|c| options.selects(&c.id) && !profile.skips(&c.id));
     if options.list {
         cases.iter().for_each(|c| {
+            let needs = match c.needs {
+                [] => String::new(),
+                all => format!(" (needs {})", all.join(", ")),
+            };
             println!(
-                "{:<10} {:<22} {:<24} {}",
+                "{:<10} {:<22} {:<24} {}{needs}",
                 c.id,
                 c.rfc,
                 c.accept.to_string(),
@@ -81,31 +86,28 @@ fn run(options: Options) -> Result<bool, String> {
         "# server {server}, seed {}, profile {:?}",
         options.seed, profile.server
     );
-    let mut world = world::World::new(server, &options.export, options.tcp_port, options.seed)?;
-    world.patience = options.patience;
+    if let Some(count) = options.fuzz {
+        return fuzz::run(server, &options, count);
+    }
+    let mut world = world::World::new(server, &options, 0)?;
     world.open_control()?;
     println!("# unit {:.1} ms", world.unit.as_secs_f64() * 1e3);
-    if let Some(count) = options.fuzz {
-        let mut fuzzer = fuzz::Fuzzer::new(&mut world, options.seed)?;
-        let good = match &options.corpus {
-            Some(folder) => fuzzer.corpus(folder, count),
-            None => fuzzer.run(options.fuzz_from, count),
-        };
-        world.clean();
-        return good;
-    }
-    let mut runner = runner::Runner::new(&mut world, profile);
+    let mut runner = runner::Runner::new(&mut world, profile, options.repeat);
     let good = runner.run(&cases);
     println!(
-        "# {} cases, {} failed, {} known to differ, {} listed but passed",
+        "# {} cases, {} failed, {} known to differ, {} listed but passed, {} skipped",
         cases.len(),
         runner.failed,
         runner.known,
-        runner.surprises.len()
+        runner.surprises.len(),
+        runner.skipped
     );
     if let Some(path) = &options.json {
         let report = serde_json::json!({ "server": server.to_string(), "seed": options.seed, "cases": runner.report });
         std::fs::write(path, format!("{report:#}\n")).map_err(|e| format!("{path}: {e}"))?;
+    }
+    if let Some(path) = &options.corpus {
+        corpus::write(path, &runner.report)?;
     }
     world.clean();
     Ok(good)

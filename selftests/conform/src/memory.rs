@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Protection domains, and memory that a server may read or write.
 
-use std::{io, ptr, rc::Rc};
+use std::{io, ops::Range, ptr, rc::Rc};
 
 use verbs_sys as sys;
 
@@ -50,6 +50,8 @@ pub enum Access {
     ReadOnly,
     WriteOnly,
     Local,
+    /// For a peer that gives all away.
+    Open,
 }
 
 impl Access {
@@ -61,6 +63,7 @@ impl Access {
             Self::ReadOnly => local | sys::IBV_ACCESS_REMOTE_READ,
             Self::WriteOnly => local | sys::IBV_ACCESS_REMOTE_WRITE,
             Self::Local => local,
+            Self::Open => Self::ReadWrite.flags() as u32 | sys::IBV_ACCESS_REMOTE_ATOMIC,
         };
         flags as i32
     }
@@ -191,12 +194,13 @@ impl Region {
 
     /// As at(), with the canaries: a device lets a server write there.
     pub fn around(&self, segment: &Segment) -> Option<Vec<u8>> {
-        let first = self.address() - GUARD as u64;
-        let offset = usize::try_from(segment.offset.checked_sub(first)?).ok()?;
-        let len = segment.length as usize;
-        let inside = offset.checked_add(len)? <= self.len + 2 * GUARD;
-        (self.has_key(segment.handle) && inside)
-            .then(|| self.snapshot()[offset..offset + len].to_vec())
+        self.has(segment)
+            .then(|| self.snapshot()[self.range(segment)].to_vec())
+    }
+
+    /// Whether a segment is inside, the canaries included.
+    pub fn has(&self, segment: &Segment) -> bool {
+        self.has_key(segment.handle) && self.range(segment).len() == segment.length as usize
     }
 
     /// The first offset, relative to the region, at which it differs from `before`
@@ -207,18 +211,23 @@ impl Region {
             return None;
         }
         let mut allowed = before.to_vec();
-        let first = self.address().wrapping_sub(GUARD as u64);
-        for segment in writable.iter().filter(|s| self.has_key(s.handle)) {
-            let from = i128::from(segment.offset) - i128::from(first);
-            let to = from + i128::from(segment.length);
-            let range =
-                from.clamp(0, now.len() as i128) as usize..to.clamp(0, now.len() as i128) as usize;
-            if !range.is_empty() {
-                allowed[range.clone()].copy_from_slice(&now[range]);
-            }
+        for segment in writable {
+            let range = self.range(segment);
+            allowed[range.clone()].copy_from_slice(&now[range]);
         }
         let at = now.iter().zip(&allowed).position(|(is, may)| is != may)?;
         Some(at as i64 - GUARD as i64)
+    }
+
+    /// What a segment names of the region with its canaries; empty if it has another key.
+    pub fn range(&self, segment: &Segment) -> Range<usize> {
+        if !self.has_key(segment.handle) {
+            return 0..0;
+        }
+        let size = (self.len + 2 * GUARD) as i128;
+        let from = i128::from(segment.offset) - i128::from(self.address()) + GUARD as i128;
+        let to = from + i128::from(segment.length);
+        from.clamp(0, size) as usize..to.clamp(0, size) as usize
     }
 
     /// The region with both its canaries.

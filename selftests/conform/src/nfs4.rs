@@ -89,6 +89,33 @@ impl Compound {
         self.op(27, &[])
     }
 
+    pub fn read_plus(self, from: u64, count: u32) -> Self {
+        self.op(
+            68,
+            &[
+                ANONYMOUS.to_vec(),
+                words(&[(from >> 32) as u32, from as u32, count]),
+            ],
+        )
+    }
+
+    /// LAYOUTGET of all of the current file, for reading, as flexible files.
+    pub fn layoutget(self, max: u32) -> Self {
+        self.op(
+            50,
+            &[
+                words(&[0, 4, 1, 0, 0, u32::MAX, u32::MAX, 0, 0]),
+                ANONYMOUS.to_vec(),
+                words(&[max]),
+            ],
+        )
+    }
+
+    /// GETDEVICEINFO of a device that is none.
+    pub fn getdeviceinfo(self, max: u32) -> Self {
+        self.op(47, &[vec![0; 16], words(&[4, max, 0])])
+    }
+
     pub fn write(self, to: u64, data: &[u8]) -> Self {
         self.op_with_item(
             38,
@@ -126,9 +153,17 @@ impl Compound {
         self.op(42, &[verifier, opaque(owner), words(&[0, 0, 0])])
     }
 
-    pub fn create_session(self, client: u64, number: u32, flags: u32, program: u32) -> Self {
+    /// `back`: the longest call of the reverse direction.
+    pub fn create_session(
+        self,
+        client: u64,
+        number: u32,
+        flags: u32,
+        program: u32,
+        back: u32,
+    ) -> Self {
         let fore = words(&[0, 1_052_672, 1_052_672, 4096, 8, 16, 0]);
-        let back = words(&[0, 1024, 1024, 0, 2, 2, 0]);
+        let back = words(&[0, back, 1024, 0, 2, 2, 0]);
         let security = words(&[program, 1, 0]);
         self.op(
             43,

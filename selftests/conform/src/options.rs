@@ -12,14 +12,20 @@ usage: rpcrdma-conform --server ADDRESS --export PATH [OPTION...]
 
   --port N          the server's RPC-over-RDMA port (20049)
   --tcp-port N      its NFS port for TCP (2049): files are made and checked there
-  --only IDS        cases: ids with * for any ending, separated by commas
+  --only IDS        cases, separated by commas: M037, M03* (any ending), M116..M148
   --except IDS      all but these
+  --repeat N        run each case so many times; one failure is enough (1)
+  --hooks FOLDER    programs for cases that need power over a machine: see hooks/
+  --idle SECONDS    run M148, which leaves a connection idle for that long
   --profile FILE    where this server is known to differ (TOML)
   --json FILE       the evidence: bytes sent and received, completions, events
   --seed N          decides everything that is random (1)
   --fuzz N          instead: N messages with one to three mutations each
   --fuzz-from I     begin with message I of the seed (0)
-  --corpus FOLDER   only write those messages to files, for other fuzzers
+  --jobs N          threads that they are shared out between (2)
+  --corpus FILE     write all that was sent there, as seeds for other fuzzers:
+                    a line each, its kind (message, private) and hexadecimal
+                    (not with --fuzz)
   --patience N      units after which silence is a hang (5000)
   --fake MUTANT     be a server on that address that misbehaves in this way and
                     hands what it does not spoil to the NFS server over TCP
@@ -33,6 +39,9 @@ pub struct Options {
     pub export: String,
     pub only: Vec<String>,
     pub except: Vec<String>,
+    pub repeat: u32,
+    pub hooks: Option<String>,
+    pub idle: u64,
     pub profile: Option<String>,
     pub json: Option<String>,
     pub seed: u64,
@@ -40,6 +49,7 @@ pub struct Options {
     pub fake: Option<String>,
     pub fuzz: Option<u64>,
     pub fuzz_from: u64,
+    pub jobs: u32,
     pub corpus: Option<String>,
     pub patience: u32,
 }
@@ -57,6 +67,9 @@ impl Options {
             export: "/".into(),
             only: Vec::new(),
             except: Vec::new(),
+            repeat: 1,
+            hooks: None,
+            idle: 0,
             profile: None,
             json: None,
             seed: 1,
@@ -64,6 +77,7 @@ impl Options {
             fake: None,
             fuzz: None,
             fuzz_from: 0,
+            jobs: 2,
             corpus: None,
             patience: 5000,
         };
@@ -76,11 +90,15 @@ impl Options {
                 Long("export") => this.export = parser.value()?.string()?,
                 Long("only") => this.only.extend(ids(parser.value()?.string()?)),
                 Long("except") => this.except.extend(ids(parser.value()?.string()?)),
+                Long("repeat") => this.repeat = parser.value()?.parse()?,
+                Long("hooks") => this.hooks = Some(parser.value()?.string()?),
+                Long("idle") => this.idle = parser.value()?.parse()?,
                 Long("profile") => this.profile = Some(parser.value()?.string()?),
                 Long("json") => this.json = Some(parser.value()?.string()?),
                 Long("seed") => this.seed = parser.value()?.parse()?,
                 Long("fuzz") => this.fuzz = Some(parser.value()?.parse()?),
                 Long("fuzz-from") => this.fuzz_from = parser.value()?.parse()?,
+                Long("jobs") => this.jobs = parser.value()?.parse::<u32>()?.clamp(1, 16),
                 Long("corpus") => this.corpus = Some(parser.value()?.string()?),
                 Long("patience") => this.patience = parser.value()?.parse()?,
                 Long("fake") => this.fake = Some(parser.value()?.string()?),
@@ -107,8 +125,22 @@ impl Options {
 }
 
 fn matches(pattern: &str, id: &str) -> bool {
+    if let Some((first, last)) = pattern.split_once("..") {
+        let range = number(first).zip(number(last)).zip(number(id));
+        return range.is_some_and(|(((from, low), (to, high)), (group, n))| {
+            group == from && group == to && (low..=high).contains(&n)
+        });
+    }
     match pattern.strip_suffix('*') {
         Some(start) => id.starts_with(start),
         None => pattern == id,
     }
+}
+
+/// The letter of an id and the number after it, without what tells variants apart.
+fn number(id: &str) -> Option<(char, u32)> {
+    let mut rest = id.chars();
+    let group = rest.next()?;
+    let digits: String = rest.take_while(char::is_ascii_digit).collect();
+    Some((group, digits.parse().ok()?))
 }

@@ -88,7 +88,11 @@ impl<'a> Decoder<'a, '_> {
     /// Eligible data: inline, or in the next Write chunk.
     fn item(&mut self) -> Result<(), String> {
         let len = self.words.word()? as usize;
-        let item = match self.placed.pop_front() {
+        // What has no bytes may leave its chunk to the next item (RFC 8166, section
+        // 4.3.2.2) or not (RFC 8267, section 6.4.1).
+        let left = len == 0 && matches!(self.placed.front(), Some(Some(d)) if !d.is_empty());
+        let chunk = if left { None } else { self.placed.pop_front() };
+        let item = match chunk {
             Some(Some(data)) if data.len() == len && len > 0 => Item {
                 data,
                 reduced: true,
@@ -117,6 +121,10 @@ impl<'a> Decoder<'a, '_> {
         match kind {
             Kind::Null => return Ok(()),
             Kind::Unknown => return self.skip(self.words.rest.len()),
+            Kind::Any => {
+                self.placed.clear();
+                return self.skip(self.words.rest.len());
+            }
             Kind::Compound => return self.compound(),
             _ => {}
         }
@@ -204,9 +212,14 @@ impl<'a> Decoder<'a, '_> {
         for _ in 0..self.word()? {
             let (op, status) = (self.word()?, self.word()?);
             self.out.ops.push((op, status));
-            if status == 0 {
-                self.operation(op)
-                    .map_err(|e| format!("in operation {op}: {e}"))?;
+            match (op, status) {
+                (_, 0) => self
+                    .operation(op)
+                    .map_err(|e| format!("in operation {op}: {e}"))?,
+                // GETDEVICEINFO too small, LAYOUTGET try later: each with a word.
+                (47, 10_005) | (50, 10_058) => self.skip(4)?,
+                (34, _) => self.bitmap()?, // SETATTR
+                _ => {}
             }
         }
         Ok(())
@@ -225,7 +238,10 @@ impl<'a> Decoder<'a, '_> {
 
     fn operation(&mut self, op: u32) -> Result<(), String> {
         match op {
-            15 | 22 | 24 | 31 | 44 | 58 => {} // LOOKUP, PUTFH, PUTROOTFH, RESTOREFH, DESTROY_SESSION, RECLAIM_COMPLETE
+            // DELEGRETURN, LOOKUP, LOOKUPP, NVERIFY, PUTFH, PUTPUBFH, PUTROOTFH, RENEW,
+            // RESTOREFH, SAVEFH, VERIFY, DESTROY_SESSION, RECLAIM_COMPLETE
+            8 | 15 | 16 | 17 | 22 | 23 | 24 | 30 | 31 | 32 | 37 | 44 | 58 => {}
+            3 | 5 => self.skip(8)?, // ACCESS, COMMIT
             9 => {
                 self.bitmap()?;
                 self.words.opaque()?;
@@ -269,7 +285,19 @@ impl<'a> Decoder<'a, '_> {
                 self.skip(20)?;
                 self.bitmap()?;
             }
-            28 => self.skip(20)?, // REMOVE
+            11 | 28 => self.skip(20)?, // LINK, REMOVE
+            26 => {
+                // READDIR
+                self.skip(8)?;
+                while self.words.boolean()? {
+                    self.skip(8)?;
+                    self.name()?;
+                    self.bitmap()?;
+                    self.words.opaque()?;
+                }
+                self.out.eof = self.words.boolean()?;
+            }
+            34 => self.bitmap()?,
             42 => {
                 self.out.client = self.words.long()?;
                 self.out.number = self.word()?;
@@ -297,6 +325,35 @@ impl<'a> Decoder<'a, '_> {
                 self.out.sequence = Some(self.words.take(16)?.try_into().expect("16 bytes"));
                 self.skip(16)?;
                 self.out.flags = self.word()?;
+            }
+            47 => {
+                // GETDEVICEINFO
+                self.skip(4)?;
+                self.words.opaque()?;
+                self.bitmap()?;
+            }
+            50 => {
+                // LAYOUTGET
+                self.words.boolean()?;
+                self.skip(16)?;
+                for _ in 0..self.word()? {
+                    self.skip(24)?;
+                    self.words.opaque()?;
+                }
+            }
+            68 => {
+                // READ_PLUS: data and holes. They are not eligible; cases look at where they are.
+                self.out.eof = self.words.boolean()?;
+                for _ in 0..self.word()? {
+                    match self.word()? {
+                        0 => {
+                            self.skip(8)?;
+                            self.item()?;
+                        }
+                        1 => self.skip(16)?,
+                        other => return Err(format!("content type {other}")),
+                    }
+                }
             }
             other => return Err(format!("no decoder for operation {other}")),
         }

@@ -27,6 +27,8 @@ pub enum Kind {
     Compound,
     /// Any results are taken.
     Unknown,
+    /// ... and anything in Write chunks.
+    Any,
 }
 
 /// A call, with the places of the arguments that may travel in Read chunks.

@@ -27,19 +27,24 @@ pub struct Runner<'a> {
     pub report: Vec<Value>,
     pub failed: usize,
     pub known: usize,
+    pub skipped: usize,
     pub surprises: Vec<String>,
+    /// How often each case is run.
+    repeat: u32,
     fresh: Option<Connection>,
 }
 
 impl<'a> Runner<'a> {
-    pub fn new(world: &'a mut World, profile: Profile) -> Self {
+    pub fn new(world: &'a mut World, profile: Profile, repeat: u32) -> Self {
         Self {
             world,
             profile,
             report: Vec::new(),
             failed: 0,
             known: 0,
+            skipped: 0,
             surprises: Vec::new(),
+            repeat,
             fresh: None,
         }
     }
@@ -97,8 +102,20 @@ impl<'a> Runner<'a> {
     pub fn run(&mut self, cases: &[Case]) -> bool {
         println!("1..{}", cases.len());
         for (number, case) in cases.iter().enumerate() {
+            if let Some(need) = case.needs.iter().find(|n| self.world.lacks(n)) {
+                let line = format!("{} - {} {}", number + 1, case.id, case.sends);
+                println!("ok {line} # SKIP needs {need}");
+                self.skipped += 1;
+                continue;
+            }
             let begin = Instant::now();
-            let verdict = self.judge(case);
+            let mut verdict = self.judge(case);
+            for _ in 1..self.repeat {
+                if verdict.reason.is_some() || self.world.control.is_none() {
+                    break;
+                }
+                verdict = self.judge(case);
+            }
             let millis = begin.elapsed().as_millis() as u64;
             self.show(number + 1, case, &verdict);
             self.report.push(json!({

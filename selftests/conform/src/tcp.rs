@@ -35,9 +35,25 @@ impl Tcp {
 
     /// Exchange Payload streams.
     pub fn exchange(&mut self, stream: &[u8]) -> io::Result<Vec<u8>> {
+        self.send(stream)?;
+        self.receive()
+    }
+
+    pub fn send(&mut self, stream: &[u8]) -> io::Result<()> {
         let mut record = words(&[0x8000_0000 | stream.len() as u32]);
         record.extend_from_slice(stream);
-        self.stream.write_all(&record)?;
+        self.stream.write_all(&record)
+    }
+
+    /// Whether something has come.
+    pub fn pending(&self) -> io::Result<bool> {
+        self.stream.set_nonblocking(true)?;
+        let there = self.stream.peek(&mut [0]).is_ok();
+        self.stream.set_nonblocking(false)?;
+        Ok(there)
+    }
+
+    pub fn receive(&mut self) -> io::Result<Vec<u8>> {
         let mut reply = Vec::new();
         loop {
             let mut mark = [0; 4];

@@ -3,7 +3,10 @@
 //! connection, and the unit of all deadlines.
 
 use std::{
+    io::{self, Read},
     net::SocketAddr,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
@@ -12,12 +15,15 @@ use crate::{
     explain::{explain, Seen},
     frame::Lists,
     message::Message,
-    nfs3,
+    nfs3, options,
     outcome::Outcome,
     results::Results,
     rpc::Call,
     tcp::{self, Tcp},
 };
+
+/// Units that connecting, and a call of the suite's own, may take.
+const LIMIT: u32 = 5000;
 
 /// Probes have XIDs of their own kind.
 const PROBE: u32 = 0x50_00_00_00;
@@ -49,6 +55,13 @@ pub struct World {
     pub files: Files,
     pub tcp: Tcp,
     pub control: Option<Connection>,
+    /// Programs that do what only a machine's owner can do.
+    pub hooks: Option<PathBuf>,
+    /// How long a server may refuse delegations: while clients may reclaim locks.
+    pub grace: Duration,
+    /// How long to leave a connection idle.
+    pub idle: Duration,
+    tcp_address: SocketAddr,
     name: String,
     next: u32,
     names: u32,
@@ -67,21 +80,30 @@ pub fn long_target() -> Vec<u8> {
 }
 
 impl World {
-    pub fn new(server: SocketAddr, export: &str, tcp_port: u16, seed: u64) -> Result<Self, String> {
-        let tcp_address = SocketAddr::new(server.ip(), tcp_port);
+    /// Of several, each has a number: its files and XIDs are no other's.
+    pub fn new(
+        server: SocketAddr,
+        options: &options::Options,
+        number: u32,
+    ) -> Result<Self, String> {
+        let tcp_address = SocketAddr::new(server.ip(), options.tcp_port);
         let mut world = Self {
             server,
             unit: Duration::from_millis(1),
-            patience: 5000,
+            patience: options.patience,
             files: Files {
-                root: tcp::mount(server.ip(), export)?,
+                root: tcp::mount(server.ip(), &options.export)?,
                 ..Files::default()
             },
             tcp: Tcp::connect(tcp_address)
                 .map_err(|e| format!("NFS over TCP at {tcp_address}: {e}"))?,
             control: None,
-            name: format!("conform.{}.{seed:x}", std::process::id()),
-            next: 0,
+            hooks: options.hooks.as_ref().map(Into::into),
+            grace: Duration::from_secs(100),
+            idle: Duration::from_secs(options.idle),
+            tcp_address,
+            name: format!("conform.{}.{:x}.{number}", std::process::id(), options.seed),
+            next: number << 20,
             names: 0,
         };
         world.prepare()?;
@@ -194,13 +216,14 @@ impl World {
         PROBE | self.next & 0xff_ffff
     }
 
-    /// Long enough for anything that happens at all.
+    /// How long to wait for a server's reaction: for anything that happens at all.
     pub fn limit(&self) -> Duration {
         self.unit * self.patience
     }
 
     pub fn connect(&self, options: &Options) -> Result<Connection, String> {
-        Connection::connect(self.server, options, self.limit()).map_err(|e| format!("connect: {e}"))
+        Connection::connect(self.server, options, self.unit * LIMIT)
+            .map_err(|e| format!("connect: {e}"))
     }
 
     /// Open the control connection, present a file handle (a server may shed
@@ -225,12 +248,48 @@ impl World {
         Ok(())
     }
 
+    /// Whether a case that needs this cannot be run.
+    pub fn lacks(&self, need: &str) -> bool {
+        match need {
+            "--idle" => self.idle.is_zero(),
+            hook => self.hooks.as_ref().is_none_or(|h| !h.join(hook).exists()),
+        }
+    }
+
+    /// Run a hook to its end.
+    pub fn hook(&self, name: &str) -> Result<(), String> {
+        let mut running = self.start_hook(name)?;
+        while !running.done()? {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+
+    pub fn start_hook(&self, name: &str) -> Result<Running, String> {
+        let folder = self.hooks.as_ref().ok_or("no --hooks")?;
+        let started = Command::new(folder.join(name))
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn();
+        Ok(Running {
+            name: name.to_string(),
+            child: started.map_err(|e| format!("hook {name}: {e}"))?,
+        })
+    }
+
+    /// After the server closed all connections: those that are no case's anew.
+    pub fn reopen(&mut self) -> Result<(), String> {
+        self.control = None;
+        self.tcp = Tcp::connect(self.tcp_address).map_err(|e| format!("NFS over TCP: {e}"))?;
+        self.open_control()
+    }
+
     /// One good call inline; nothing but its reply may come.
     pub fn exchange(&mut self, on: &mut Connection, call: Call) -> Result<Seen, String> {
         let xid = self.probe_xid();
         let sent = Message::inline(&call.xid(xid), Lists::default());
         on.send(&sent.bytes).map_err(|e| format!("send: {e}"))?;
-        let until = Instant::now() + self.limit();
+        let until = Instant::now() + self.unit * LIMIT;
         loop {
             match on.next(until) {
                 Some(Event::Received { bytes, .. }) if crate::explain::is_call(&bytes) => {}
@@ -260,6 +319,30 @@ impl World {
             .map_err(|e| format!("control connection: {e}"))?;
         self.control = Some(control);
         Ok(())
+    }
+}
+
+/// A hook that has been started.
+pub struct Running {
+    name: String,
+    child: Child,
+}
+
+impl Running {
+    /// Whether it has ended; an error if it has failed.
+    pub fn done(&mut self) -> Result<bool, String> {
+        let text = |e: io::Error| format!("hook {}: {e}", self.name);
+        match self.child.try_wait().map_err(text)? {
+            None => Ok(false),
+            Some(status) if status.success() => Ok(true),
+            Some(status) => {
+                let mut said = String::new();
+                if let Some(mut stderr) = self.child.stderr.take() {
+                    stderr.read_to_string(&mut said).map_err(text)?;
+                }
+                Err(format!("hook {}: {status}: {}", self.name, said.trim()))
+            }
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Raw RPC-over-RDMA: all deterministic cases of rpcrdma-conform."""
-# Tier: full
+# Tier: ci
 
 import os
 import sys

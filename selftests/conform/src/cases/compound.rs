@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Several results in a COMPOUND, each with a Write chunk or none.
 
-use super::rules::{compared, compound, items};
+use super::rules::{compared, compound, items, succeeded};
 use super::write_list::{good_read, read_call};
 use crate::{
     bench::Bench,
     case::{check, full, Case},
-    frame::Lists,
+    frame::{total, Lists},
     message::Message,
     nfs3::{self},
     nfs4::Compound,
     outcome::OK,
-    world::{pattern, LINK},
+    world::{pattern, BIG, LINK},
 };
 
 pub fn cases() -> Vec<Case> {
@@ -53,6 +53,31 @@ pub fn cases() -> Vec<Case> {
                 check(seen.results.status != 0, || {
                     "READ of a directory succeeded".into()
                 })?;
+                Ok(seen)
+            },
+        ),
+        full(
+            "R26b",
+            "8166 4.3.2.2",
+            "NFSv4 READ beyond the end and READ, with two Write chunks",
+            OK,
+            move |b| {
+                let (big, _) = get(b);
+                let call = Compound::new(0)
+                    .handle(&big)
+                    .read(BIG as u64, 500)
+                    .read(4096, 64)
+                    .call();
+                let mut seen = compound(b, call, &[&[1000], &[128]])?;
+                succeeded(&seen)?;
+                check(
+                    seen.results.items[0].data.is_empty()
+                        && seen.results.items[1].data == pattern(4096, 64)
+                        && seen.results.items[1].reduced,
+                    || "the data are others, or inline".into(),
+                )?;
+                let which = 1 + usize::from(total(&seen.lists.writes[0]) == 0);
+                seen.note = format!("the second is in chunk {which}");
                 Ok(seen)
             },
         ),

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Group F: remote memory that is not what a segment says (M116 to M132).
 
+use std::time::Instant;
+
 use super::{
     position_zero::long_write,
     read_list::Write,
     write_list::{good_read, read_call},
 };
 use crate::{
+    answers::Next,
     bench::Bench,
     case::{check, full, Case},
     connection::Options,
     explain::Seen,
+    fake::named_memory,
     frame::{Lists, Segment},
     memory::Access,
     message::Message,
@@ -377,79 +381,70 @@ fn bad_reply(
     b.ask(&Message::inline(&call, Lists::reply(chunk)))
 }
 
+/// Key and address of memory of the server that nobody has named; in the end, what a
+/// fake peer names, so that these cases are seen to fail.
+fn guess(b: &mut Bench<'_>, number: usize) -> Result<Option<(u32, u64)>, String> {
+    let keys = [0, 0x1234, 0x2345_6789];
+    if let Some(&key) = keys.get(number) {
+        return Ok(Some((key, 0xffff_8880_0000_1000)));
+    }
+    let named = named_memory(&b.connection()?.peer);
+    Ok(named.map(|s| (s.handle, s.offset)))
+}
+
+fn reach(b: &mut Bench<'_>, kind: impl Fn(u32, u64) -> Send) -> Result<Seen, String> {
+    for number in 0.. {
+        b.reconnect(&Options {
+            initiator_depth: 1,
+            ..Options::default()
+        })?;
+        let Some((key, address)) = guess(b, number)? else {
+            break;
+        };
+        b.post_as(&Message::raw(vec![0x11; 8]), kind(key, address), 1)?;
+        let until = Instant::now() + b.world.unit * 100;
+        match b.next_message(until)? {
+            Next::Closed | Next::Broken(_) => {}
+            // A server that allows no depth for Reads keeps our device from sending them.
+            Next::Silence if b.connection()?.peer_depth == 0 => {
+                b.close()?;
+                return Ok(Seen {
+                    note: "the server allows no such operations".into(),
+                    ..Seen::only(Outcome::Broken)
+                });
+            }
+            Next::Silence => return Err(format!("the server let key {key:#x} pass")),
+            Next::Message(_) => return Err("a message in answer to an RDMA operation".into()),
+        }
+    }
+    Ok(Seen::only(Outcome::Broken))
+}
+
 /// The client reaches for the server's memory.
 fn reverse() -> Vec<Case> {
-    let mut cases = Vec::new();
-    for (id, sends, atomics) in [
-        ("M131r", "RDMA Reads at guessed keys of the server", false),
-        ("M131a", "atomics at guessed keys of the server", true),
-    ] {
-        cases.push(full(id, "8166 8.1", sends, CLOSE | BROKEN, move |b| {
-            b.reconnect(&Options {
-                initiator_depth: 1,
-                ..Options::default()
-            })?;
-            let mut region = b.region(8)?;
-            for key in [0, 0x1234, 0x2345_6789] {
-                let address = 0xffff_8880_0000_1000;
-                let kind = if atomics {
-                    Send::Atomic { key, address }
-                } else {
-                    Send::Read { key, address }
-                };
-                let message = Message::raw(vec![0x11; 8]);
-                b.post_as(&message, kind, 1)?;
-                let until = std::time::Instant::now() + b.world.unit * 100;
-                match b.next_message(until)? {
-                    crate::answers::Next::Closed => return Ok(Seen::only(Outcome::Close)),
-                    crate::answers::Next::Broken(_) => {
-                        if key == 0x2345_6789 {
-                            return Ok(Seen::only(Outcome::Broken));
-                        }
-                        b.reconnect(&Options {
-                            initiator_depth: 1,
-                            ..Options::default()
-                        })?;
-                        region = b.region(8)?;
-                    }
-                    // A server that allows no depth for Reads keeps our device from sending them.
-                    crate::answers::Next::Silence if b.connection()?.peer_depth == 0 => {
-                        b.close()?;
-                        return Ok(Seen {
-                            note: "the server allows no such operations".into(),
-                            ..Seen::only(Outcome::Broken)
-                        });
-                    }
-                    crate::answers::Next::Silence => {
-                        return Err(format!("the server let key {key:#x} pass"))
-                    }
-                    crate::answers::Next::Message(_) => {
-                        return Err("a message in answer to an RDMA operation".into())
-                    }
-                }
-            }
-            let _ = region;
-            Ok(Seen::only(Outcome::Broken))
-        }));
-    }
-    cases.push(full(
-        "M131w",
-        "8166 8.1",
-        "an RDMA Write at a guessed key of the server",
-        CLOSE | BROKEN,
-        |b| {
-            let message = Message::raw(vec![0x11; 8]);
-            b.post_as(
-                &message,
-                Send::Write {
-                    key: 0x1234,
-                    address: 0xffff_8880_0000_1000,
-                },
-                1,
-            )?;
-            b.answer(&message)
-        },
-    ));
+    let mut cases = vec![
+        full(
+            "M131r",
+            "8166 8.1",
+            "RDMA Reads at guessed keys of the server",
+            CLOSE | BROKEN,
+            |b| reach(b, |key, address| Send::Read { key, address }),
+        ),
+        full(
+            "M131a",
+            "8166 8.1",
+            "atomics at guessed keys of the server",
+            CLOSE | BROKEN,
+            |b| reach(b, |key, address| Send::Atomic { key, address }),
+        ),
+        full(
+            "M131w",
+            "8166 8.1",
+            "RDMA Writes at guessed keys of the server",
+            CLOSE | BROKEN,
+            |b| reach_writing(b, |key, address| Send::Write { key, address }),
+        ),
+    ];
     for key in [0u32, 0x100, 0x1234_5678] {
         cases.push(full(
             format!("M132.{key:x}"),
@@ -464,4 +459,22 @@ fn reverse() -> Vec<Case> {
         ));
     }
     cases
+}
+
+/// As reach(), for what needs no depth.
+pub fn reach_writing(b: &mut Bench<'_>, kind: impl Fn(u32, u64) -> Send) -> Result<Seen, String> {
+    for number in 0.. {
+        b.reconnect(&Options::default())?;
+        let Some((key, address)) = guess(b, number)? else {
+            break;
+        };
+        let message = super::length::null(b);
+        b.post_as(&message, kind(key, address), 1)?;
+        let seen = b.answer(&message)?;
+        check(
+            matches!(seen.outcome, Outcome::Close | Outcome::Broken),
+            || format!("key {key:#x}: {}", seen.describe()),
+        )?;
+    }
+    Ok(Seen::only(Outcome::Broken))
 }

@@ -2,6 +2,7 @@
 //! Group H: credits and the kinds of Send (M149 to M158).
 
 use super::{
+    faults::reach_writing,
     length::null,
     write_list::{good_read, read_call},
 };
@@ -149,20 +150,14 @@ pub fn cases() -> Vec<Case> {
         full(
             "M155c",
             "8166 8.1",
-            "RDMA Write with immediate data of 68 bytes at a guessed key",
+            "RDMA Writes with immediate data of 68 bytes at guessed keys",
             CLOSE | BROKEN,
             |b| {
-                let message = null(b);
-                b.post_as(
-                    &message,
-                    Send::WriteImmediate {
-                        key: 0x1234,
-                        address: 0xffff_8880_0000_1000,
-                        value: 7,
-                    },
-                    1,
-                )?;
-                b.answer(&message)
+                reach_writing(b, |key, address| Send::WriteImmediate {
+                    key,
+                    address,
+                    value: 7,
+                })
             },
         ),
         full("M156a", "8166 3.4", "a solicited Send", OK, |b| {

@@ -7,6 +7,8 @@ mod faults;
 mod fixed_header;
 mod flow;
 mod length;
+mod machine;
+mod minor_two;
 mod position_zero;
 mod positive;
 mod positive_large;
@@ -24,7 +26,7 @@ mod write_list;
 use crate::case::Case;
 
 pub fn all() -> Vec<Case> {
-    let groups: [fn() -> Vec<Case>; 19] = [
+    let groups: [fn() -> Vec<Case>; 21] = [
         length::cases,
         fixed_header::cases,
         read_list::cases,
@@ -37,11 +39,13 @@ pub fn all() -> Vec<Case> {
         arguments::cases,
         positive::cases,
         positive_large::cases,
+        minor_two::cases,
         replay::cases,
         reverse::cases,
         flow::cases,
         faults::cases,
         teardown::cases,
+        machine::cases,
         setup::cases,
         rpc::cases,
     ];

@@ -17,16 +17,26 @@ use crate::{
 
 /// EXCHANGE_ID and CREATE_SESSION; the session, its client and what CREATE_SESSION said.
 pub fn session(b: &mut Bench<'_>, flags: u32) -> Result<([u8; 16], u64, Seen), String> {
+    session_of(b, 1, flags, 1024)
+}
+
+/// As session(), of this minor version, with callbacks of at most `back` bytes.
+pub fn session_of(
+    b: &mut Bench<'_>,
+    minor: u32,
+    flags: u32,
+    back: u32,
+) -> Result<([u8; 16], u64, Seen), String> {
     let owner = format!("conform {} {}", std::process::id(), b.xid());
     let chunk = b.chunk(&[4096])?;
-    let call = b.number(Compound::new(1).exchange_id(owner.as_bytes(), 1).call());
+    let call = b.number(Compound::new(minor).exchange_id(owner.as_bytes(), 1).call());
     let seen = b.ask(&Message::inline(&call, Lists::reply(chunk)))?;
     check(seen.results.status == 0, || {
         format!("EXCHANGE_ID: {}", seen.describe())
     })?;
     let (client, number) = (seen.results.client, seen.results.number);
     let chunk = b.chunk(&[4096])?;
-    let compound = Compound::new(1).create_session(client, number, flags, PROGRAM);
+    let compound = Compound::new(minor).create_session(client, number, flags, PROGRAM, back);
     let call = b.number(compound.call());
     let seen = b.ask(&Message::inline(&call, Lists::reply(chunk)))?;
     check(seen.results.status == 0, || {

@@ -2,11 +2,11 @@
 //! Reverse direction: callbacks of a v4.1 session, and replies that nobody waits
 //! for (B5 to B10, M162 to M173, C50).
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::{
     length::null,
-    replay::{session, PROGRAM},
+    replay::{session, session_of, PROGRAM},
 };
 use crate::{
     answers::Next,
@@ -50,23 +50,43 @@ impl Callback {
 /// The recall of a delegation, on a new connection with a backchannel; None if the
 /// server does not grant that or gives no delegation.
 fn callback(b: &mut Bench<'_>) -> Result<Option<Callback>, String> {
-    b.reconnect(&Options::default())?;
+    callback_of(b, &Options::default(), 1024)
+}
+
+/// As callback(), on a connection of these settings; callbacks may have `back` bytes.
+fn callback_of(
+    b: &mut Bench<'_>,
+    options: &Options,
+    back: u32,
+) -> Result<Option<Callback>, String> {
+    b.reconnect(options)?;
     b.reverse.clear();
-    let (session, client, seen) = session(b, 2)?;
-    let file = b.world.fresh_file()?;
+    let (session, client, seen) = session_of(b, 1, 2, back)?;
     if seen.results.flags & 2 == 0 {
         return Ok(None);
     }
     let start = Compound::new(1).sequence(&session, 1, 0, false);
     b.must(start.reclaim_complete().call())?;
-    let open = Compound::new(1).sequence(&session, 2, 0, false);
-    let seen = b.must(open.handle(&file).open(client, b"opener").call())?;
-    check(seen.results.status == 0, || {
-        format!("OPEN: {}", seen.describe())
-    })?;
-    if !matches!(seen.results.number, 1 | 2) {
-        return Ok(None);
-    }
+    let mut number = 1;
+    let until = Instant::now() + b.world.grace;
+    let file = loop {
+        number += 1;
+        let file = b.world.fresh_file()?;
+        let open = Compound::new(1).sequence(&session, number, 0, false);
+        let seen = b.must(open.handle(&file).open(client, b"opener").call())?;
+        check(seen.results.status == 0, || {
+            format!("OPEN: {}", seen.describe())
+        })?;
+        if matches!(seen.results.number, 1 | 2) {
+            break file;
+        }
+        if Instant::now() > until {
+            // Not again for each case.
+            b.world.grace = Duration::ZERO;
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(500));
+    };
     // A writer that the server has to keep waiting.
     b.world.tcp.call(nfs3::write(&file, 0, b"conflict"))?;
     let until = Instant::now() + b.world.limit();
@@ -77,6 +97,12 @@ fn callback(b: &mut Bench<'_>) -> Result<Option<Callback>, String> {
         })?;
     }
     let bytes = b.reverse.remove(0);
+    check(bytes.len() - 28 <= back as usize, || {
+        format!(
+            "a callback of {} bytes, at most {back} may come",
+            bytes.len() - 28
+        )
+    })?;
     let mut words = Words::new(&bytes);
     let xid = words.word()?;
     let header: Vec<_> = (0..10).map(|_| words.word()).collect::<Result<_, _>>()?;
@@ -108,7 +134,7 @@ fn callback(b: &mut Bench<'_>) -> Result<Option<Callback>, String> {
 
 fn ungranted() -> Seen {
     Seen {
-        note: "the server grants no backchannel".into(),
+        note: "the server grants no backchannel, or no delegation".into(),
         ..Seen::only(Outcome::Ok)
     }
 }
@@ -315,6 +341,34 @@ pub fn cases() -> Vec<Case> {
             Ok(answers.seen[0][0].clone())
         },
     ));
+    // What comes is within the threshold, or received() fails; without chunks, or it
+    // is not taken for a call.
+    for (id, private, back, sends) in [
+        (
+            "U12",
+            Vec::new(),
+            1 << 20,
+            "no private data, callbacks of up to 1 MiB allowed: short ones come",
+        ),
+        (
+            "U12b",
+            Options::default().private,
+            1024,
+            "callbacks of up to 1024 bytes allowed: none is longer",
+        ),
+    ] {
+        cases.push(full(id, "8267 6.5.2", sends, OK, move |b| {
+            let options = Options {
+                private: private.clone(),
+                ..Options::default()
+            };
+            let Some(callback) = callback_of(b, &options, back)? else {
+                return Ok(ungranted());
+            };
+            b.post(&callback.right())?;
+            b.must(Compound::new(1).destroy_session(&callback.session).call())
+        }));
+    }
     // With a broken header its direction cannot be known: RFC 8166, section 4.5, asks
     // a requester for silence and a responder for an error.
     cases.push(full(

@@ -247,7 +247,7 @@ pub fn cases() -> Vec<Case> {
                 responder_resources: 0,
                 ..Options::default()
             };
-            match Connection::connect(b.world.server, &options, b.world.limit()) {
+            match b.world.connect(&options) {
                 Err(_) => Ok(Seen::only(Outcome::Refuse)),
                 Ok(_) => {
                     b.reconnect(&options)?;
@@ -300,7 +300,7 @@ pub fn cases() -> Vec<Case> {
         |b| {
             for _ in 0..5 {
                 let mut half =
-                    Connection::prepare(b.world.server, &Options::default(), b.world.limit())
+                    Connection::prepare(b.world.server, &Options::default(), b.world.unit * 5000)
                         .map_err(|e| e.to_string())?;
                 half.request().map_err(|e| e.to_string())?;
                 drop(half);
