@@ -108,6 +108,10 @@ conform: ## Raw RPC-over-RDMA against this transport, or with SERVER=c against t
 conform-selftest: ## Does the suite notice? The same against peers that misbehave
 	@RESULTS=$${RESULTS:-build/vm/conform-selftest} scripts/vm test --machines 1 $(OPTIONS) conform_selftest
 
+.PHONY: conform-corpus
+conform-corpus: conform ## ... and take what the suite sent into the corpora of the fuzz targets
+	@scripts/fuzz --seconds 10 --keep --seeds build/vm/conform/seeds parse private
+
 ##@ Cleaning
 .PHONY: clean
 clean: ## Remove build products from the checkout

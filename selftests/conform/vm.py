@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """Running rpcrdma-conform in test machines; for the tests in selftests/vm/tests."""
 
+import base64
+import io
 import json
 import os
 import shutil
 import subprocess
+import tarfile
 import time
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -67,7 +70,7 @@ def run(lab, name, arguments="", limit=1500):
     environment = {**lab.environment(), "FILESYSTEM": lab.filesystem}
     command = (f"{where}/rpcrdma-conform --server {environment['SERVER_ADDR']} --port {environment['NFS_PORT']} "
                f"--export {environment['EXPORT_DIR']} --profile {profile} --hooks {where}/hooks "
-               f"--json /tmp/{name}.json --corpus /tmp/{name}.corpus {arguments}")
+               f"--json /tmp/{name}.json --corpus /tmp/{name}.seeds {arguments}")
     with open(f"{lab.directory}/{name}.tap", "wb") as tap:
 
         def on_output(data):
@@ -75,10 +78,10 @@ def run(lab, name, arguments="", limit=1500):
             tap.flush()
 
         result = lab.client.run(command, check=False, timeout=limit, env=environment, on_output=on_output)
-    corpus = lab.client.run(f"cat /tmp/{name}.corpus", check=False).out
-    if corpus:
-        with open(f"{lab.directory}/{name}.corpus", "w", encoding="ascii") as f:
-            f.write(corpus)
+    seeds = lab.client.run(f"cd /tmp/{name}.seeds && tar -cz . | base64 -w 0", check=False).out
+    if seeds:
+        with tarfile.open(fileobj=io.BytesIO(base64.b64decode(seeds))) as archive:
+            archive.extractall(f"{lab.directory}/seeds", filter="data")
     text = lab.client.run(f"cat /tmp/{name}.json", check=False).out
     report = json.loads(text) if text else None
     if report:

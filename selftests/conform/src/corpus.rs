@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 //! What cases sent, from their evidence, as seeds for fuzzers of decoders.
 
-use std::{collections::BTreeSet, fmt::Write};
+use std::{collections::BTreeSet, fs};
 
 use serde_json::Value;
 
-/// Each thing once: its kind and its bytes in hexadecimal.
-pub fn write(path: &str, report: &[Value]) -> Result<(), String> {
+use crate::frame::unhex;
+
+/// Each thing once, in a file of its own: messages in `parse`, private data in `private`.
+pub fn write(folder: &str, report: &[Value]) -> Result<(), String> {
     let mut seeds = BTreeSet::new();
     let steps = report.iter().filter_map(|case| case["evidence"].as_array());
     for step in steps.flatten() {
         if let Some(sent) = step["sent"].as_str() {
-            seeds.insert(("message", plain(sent)));
+            seeds.insert(("parse", unhex(sent)));
         }
         let connect = step["cm"].as_str().unwrap_or_default();
         if let Some(private) = connect.strip_prefix("connect, private data ") {
-            seeds.insert(("private", plain(private)));
+            seeds.insert(("private", unhex(private)));
         }
     }
-    let text = seeds.iter().fold(String::new(), |mut text, (kind, bytes)| {
-        let _ = writeln!(text, "{kind} {bytes}");
-        text
-    });
-    std::fs::write(path, text).map_err(|e| format!("{path}: {e}"))
-}
-
-fn plain(hex: &str) -> String {
-    hex.replace(' ', "")
+    for (number, (target, bytes)) in seeds.iter().enumerate() {
+        let path = format!("{folder}/{target}/{number:06}");
+        fs::create_dir_all(format!("{folder}/{target}"))
+            .and_then(|()| fs::write(&path, bytes))
+            .map_err(|e| format!("{path}: {e}"))?;
+    }
+    Ok(())
 }

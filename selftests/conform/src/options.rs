@@ -23,9 +23,8 @@ usage: rpcrdma-conform --server ADDRESS --export PATH [OPTION...]
   --fuzz N          instead: N messages with one to three mutations each
   --fuzz-from I     begin with message I of the seed (0)
   --jobs N          threads that they are shared out between (2)
-  --corpus FILE     write all that was sent there, as seeds for other fuzzers:
-                    a line each, its kind (message, private) and hexadecimal
-                    (not with --fuzz)
+  --corpus FOLDER   write all that was sent there, as seeds for fuzzers (not with --fuzz):
+                    messages to FOLDER/parse, private data to FOLDER/private
   --patience N      units after which silence is a hang (5000)
   --fake MUTANT     be a server on that address that misbehaves in this way and
                     hands what it does not spoil to the NFS server over TCP
