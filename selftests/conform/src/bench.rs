@@ -137,7 +137,7 @@ impl<'w> Bench<'w> {
     /// Registered to the byte: the device refuses what goes beyond.
     pub fn region_exact(&mut self, len: usize, access: Access) -> Result<usize, String> {
         let domain = self.connection()?.domain.clone();
-        Ok(self.keep(Region::exact(&domain, len, access).map_err(|e| e.to_string())?))
+        Ok(self.keep(Region::exact(&domain, len, access, 0).map_err(|e| e.to_string())?))
     }
 
     /// Memory behind a key that the server can invalidate.

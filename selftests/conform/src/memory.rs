@@ -94,8 +94,13 @@ impl Region {
     }
 
     /// The registration covers exactly the bytes asked for: the device refuses the next one.
-    pub fn exact(domain: &Rc<Domain>, len: usize, access: Access) -> io::Result<Self> {
-        Self::register(domain, len, access, 0, 0)
+    pub fn exact(
+        domain: &Rc<Domain>,
+        len: usize,
+        access: Access,
+        page_offset: usize,
+    ) -> io::Result<Self> {
+        Self::register(domain, len, access, page_offset, 0)
     }
 
     fn register(

@@ -23,6 +23,10 @@ usage: rpcrdma-conform --server ADDRESS --export PATH [OPTION...]
   --fuzz N          instead: N messages with one to three mutations each
   --fuzz-from I     begin with message I of the seed (0)
   --jobs N          threads that they are shared out between (2)
+  --sweep           instead: WRITEs from Read chunks at each place in a page
+  --sample N        only the first N of 20480 (4096: each place once)
+  --large           others: WRITEs of 1, 2 and 4 MiB
+  --expected FILE   leave the file sweep.PID in the export; what it has to hold
   --corpus FOLDER   write all that was sent there, as seeds for fuzzers (not with --fuzz):
                     messages to FOLDER/parse, private data to FOLDER/private
   --patience N      units after which silence is a hang (5000)
@@ -49,6 +53,10 @@ pub struct Options {
     pub fuzz: Option<u64>,
     pub fuzz_from: u64,
     pub jobs: u32,
+    pub sweep: bool,
+    pub sample: Option<usize>,
+    pub large: bool,
+    pub expected: Option<String>,
     pub corpus: Option<String>,
     pub patience: u32,
 }
@@ -77,6 +85,10 @@ impl Options {
             fuzz: None,
             fuzz_from: 0,
             jobs: 2,
+            sweep: false,
+            sample: None,
+            large: false,
+            expected: None,
             corpus: None,
             patience: 5000,
         };
@@ -98,6 +110,10 @@ impl Options {
                 Long("fuzz") => this.fuzz = Some(parser.value()?.parse()?),
                 Long("fuzz-from") => this.fuzz_from = parser.value()?.parse()?,
                 Long("jobs") => this.jobs = parser.value()?.parse::<u32>()?.clamp(1, 16),
+                Long("sweep") => this.sweep = true,
+                Long("sample") => this.sample = Some(parser.value()?.parse()?),
+                Long("large") => this.large = true,
+                Long("expected") => this.expected = Some(parser.value()?.string()?),
                 Long("corpus") => this.corpus = Some(parser.value()?.string()?),
                 Long("patience") => this.patience = parser.value()?.parse()?,
                 Long("fake") => this.fake = Some(parser.value()?.string()?),
