@@ -26,7 +26,8 @@
 	F(ib_cqe, done) F(ib_wc, status) F(ib_wc, opcode) F(ib_wc, byte_len)	\
 	F(ib_send_wr, num_sge) F(ib_send_wr, send_flags) F(ib_rdma_wr, remote_addr)	\
 	F(ib_recv_wr, num_sge) F(ib_qp_init_attr, cap) F(ib_qp_init_attr, port_num)	\
-	F(ib_client, name) F(ib_client, add) F(ib_client, remove) F(rdma_cm_id, context) F(rdma_cm_id, event_handler)	\
+	F(ib_client, name) F(ib_client, add) F(ib_client, remove)		\
+	F(rdma_cm_id, context) F(rdma_cm_id, event_handler)			\
 	F(rdma_cm_id, qp) F(rdma_cm_event, param) F(rdma_conn_param, rnr_retry_count)
 
 #define SVCRDMA_SIZES(S)						\

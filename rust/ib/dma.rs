@@ -49,9 +49,9 @@ impl RecvBuffer {
     pub(crate) fn load(&mut self, page: PrivatePage, context: &Sleepable) -> Result {
         self.unload();
         let range = page.range(0, PAGE_SIZE);
+        let direction = Direction::FromDevice;
         // SAFETY: The page is private, and goes behind the mapping.
-        let mapping =
-            unsafe { Mapping::new(&self.device, &range, Direction::FromDevice, context) }?;
+        let mapping = unsafe { Mapping::new(&self.device, &range, direction, context) }?;
         // INVARIANT: Just mapped.
         self.loaded = Some((page, mapping));
         Ok(())
