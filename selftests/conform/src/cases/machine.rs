@@ -160,6 +160,8 @@ fn link_down(b: &mut Bench<'_>, retry: u8, outage: Duration) -> Result<Seen, Str
     std::thread::sleep(outage);
     b.world.hook("link-up")?;
     let mut end = early?;
+    // rdma_cm of either side may have given up other connections, too, as their neighbour was gone.
+    b.world.reopen()?;
     if end.is_none() {
         // Whichever side gave up, the other learns of it by this at the latest.
         let last = null(b);
