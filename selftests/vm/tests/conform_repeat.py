@@ -11,7 +11,7 @@ import vm  # noqa: E402
 FAULTS = "M116..M132,R35"
 ROUNDS = "M133..M135,M137..M141,M143..M145,M149..M158,C25,C29,C36,C39"
 # These wait for seconds each.
-MACHINE = "M136,M136b,M142,M142b,M146,M146b,M147"
+MACHINE = "M142,M142b,M146,M146b,M147"
 
 
 def test(lab):
