@@ -5,8 +5,8 @@
 //! Software devices need no mapping: unmapping and syncing do nothing, so a forgotten one would not
 //! be noticed where these devices are all there is. Two modes make it visible:
 //!
-//! - *audit*, always: each mapping has an entry in a table. Unmapping and syncing must name the same
-//!   device, address, length and direction, and at the end the table must be empty.
+//! - *audit*, always: each mapping has an entry in a table. Unmapping, and syncing for the device, must name
+//!   the same device, address, length and direction, and at the end the table must be empty.
 //! - *bounce*, with the parameter `dma_bounce`: the device is given a page of its own. Data moves
 //!   between it and the real memory only when a mapping is made, synced or undone; what should not
 //!   be seen is poison.

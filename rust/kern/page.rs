@@ -191,7 +191,8 @@ pub(crate) unsafe trait Lendable {
     fn range(&self, at: usize, max: usize) -> Option<PageRange<'_>>;
 }
 
-// SAFETY: The pages are the list's own.
+// SAFETY: By the invariant of `PrivatePage` each entry keeps its page, which stays where it is when the
+// list moves, and goes when the entry does.
 unsafe impl Lendable for KVec<PrivatePage> {
     fn range(&self, at: usize, max: usize) -> Option<PageRange<'_>> {
         let range = self.get(at / PAGE_SIZE)?.range(at % PAGE_SIZE, max);

@@ -73,7 +73,8 @@ impl<'a> BcXprt<'a> {
             Some(payload) => unsafe { fill(rqst, payload) },
             None => {
                 // Without it sunrpc would take the answer for garbage, and send the call again.
-                // SAFETY: The task sleeps until it is completed, or is about to and then loses this.
+                // SAFETY: A task is there as long as its request. It sleeps until it is completed, or is
+                // about to and overwrites this.
                 unsafe { (*task).tk_status = EIO.to_errno() };
                 Some(EIO.to_errno())
             }

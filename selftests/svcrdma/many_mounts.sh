@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Two hundred mounts: the server holds nothing more than before, and the memory
+# 260 mounts: the server holds nothing more than before, and the memory
 # in use does not grow with their number.
 #
 # Tier: full
