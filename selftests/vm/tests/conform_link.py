@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Raw RPC-over-RDMA: the link goes down under load. rxe itself warns then, now and then (rxe_completer)."""
+"""Raw RPC-over-RDMA: the link goes down under load. A warning of rxe (rxe_completer) was seen; why is not known."""
 # Tier: full
 
 import os
