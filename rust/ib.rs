@@ -19,6 +19,9 @@ pub(crate) mod dma_check;
 #[cfg(not(svcrdma_dma_check))]
 #[path = "ib/dma_plain.rs"]
 pub(crate) mod dma_check;
+pub(crate) mod iova;
+#[cfg(CONFIG_KUNIT = "y")]
+mod kunit;
 pub(crate) mod mapping;
 pub(crate) mod mr;
 pub(crate) mod pd;

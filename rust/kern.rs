@@ -8,6 +8,7 @@
 pub(crate) mod bytes;
 pub(crate) mod class_cell;
 pub(crate) mod context;
+pub(crate) mod lendable;
 pub(crate) mod module_cell;
 pub(crate) mod net;
 pub(crate) mod page;

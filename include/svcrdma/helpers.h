@@ -8,6 +8,7 @@
 
 #include <linux/types.h>
 
+struct dma_iova_state;
 struct ib_cq;
 struct ib_device;
 struct ib_mr;
@@ -59,6 +60,16 @@ void svcrs_dma_sync_for_cpu(struct ib_device *dev, u64 addr, size_t len,
 			    bool from_device);
 void svcrs_dma_sync_for_device(struct ib_device *dev, u64 addr, size_t len,
 			       bool from_device);
+bool svcrs_maps_by_iommu(const struct ib_device *dev);
+bool svcrs_iova_alloc(struct ib_device *dev, struct dma_iova_state *state,
+		      struct page *page, size_t offset, size_t len);
+int svcrs_iova_link(struct ib_device *dev, struct dma_iova_state *state,
+		    struct page *page, size_t offset, size_t at, size_t len,
+		    bool from_device);
+int svcrs_iova_sync(struct ib_device *dev, struct dma_iova_state *state,
+		    size_t len);
+void svcrs_iova_destroy(struct ib_device *dev, struct dma_iova_state *state,
+			size_t len, bool from_device);
 void svcrs_sg_set_page(struct scatterlist *sg, struct page *page, u32 len,
 		       u32 offset);
 int svcrs_dma_map_sg(struct ib_device *dev, struct scatterlist *sg, int nents);
@@ -117,5 +128,12 @@ extern const struct rpc_timeout svcrs_rpc_timeout;
 
 int svcrs_rpc_format_addresses(struct rpc_xprt *xprt);
 void svcrs_rpc_free_addresses(struct rpc_xprt *xprt);
+
+/* rust/helpers/kunit.c, in a kernel that has KUnit */
+
+struct ib_device *svcrs_kunit_device(bool iommu);
+void svcrs_kunit_device_put(struct ib_device *dev);
+u64 svcrs_kunit_device_phys(struct ib_device *dev, u64 addr);
+u64 svcrs_kunit_phys(const void *address);
 
 #endif

@@ -52,6 +52,7 @@ mod raw {
 pub(crate) use self::raw::*;
 pub(crate) use kernel::bindings::{
     destroy_workqueue,
+    dma_iova_state,
     ktime_get,
     kvec,
     module,

@@ -2,6 +2,7 @@
 /* Shims over the inlines of <rdma/ib_verbs.h>. */
 
 #include <linux/dma-mapping.h>
+#include <linux/iommu-dma.h>
 #include <linux/scatterlist.h>
 #include <rdma/ib_verbs.h>
 #include <svcrdma/helpers.h>
@@ -86,6 +87,39 @@ void svcrs_dma_sync_for_device(struct ib_device *dev, u64 addr, size_t len,
 			       bool from_device)
 {
 	ib_dma_sync_single_for_device(dev, addr, len, direction(from_device));
+}
+
+bool svcrs_maps_by_iommu(const struct ib_device *dev)
+{
+	return dev->dma_device && use_dma_iommu(dev->dma_device);
+}
+
+bool svcrs_iova_alloc(struct ib_device *dev, struct dma_iova_state *state,
+		      struct page *page, size_t offset, size_t len)
+{
+	return dma_iova_try_alloc(dev->dma_device, state,
+				  page_to_phys(page) + offset, len);
+}
+
+int svcrs_iova_link(struct ib_device *dev, struct dma_iova_state *state,
+		    struct page *page, size_t offset, size_t at, size_t len,
+		    bool from_device)
+{
+	return dma_iova_link(dev->dma_device, state,
+			     page_to_phys(page) + offset, at, len,
+			     direction(from_device), 0);
+}
+
+int svcrs_iova_sync(struct ib_device *dev, struct dma_iova_state *state,
+		    size_t len)
+{
+	return dma_iova_sync(dev->dma_device, state, 0, len);
+}
+
+void svcrs_iova_destroy(struct ib_device *dev, struct dma_iova_state *state,
+			size_t len, bool from_device)
+{
+	dma_iova_destroy(dev->dma_device, state, len, direction(from_device), 0);
 }
 
 void svcrs_sg_set_page(struct scatterlist *sg, struct page *page, u32 len,

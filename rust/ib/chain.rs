@@ -131,6 +131,13 @@ impl Chain {
         self.wrs.len().saturating_add(registrations)
     }
 
+    /// Address and length of each scatter/gather element.
+    #[cfg(CONFIG_KUNIT = "y")]
+    pub(super) fn elements(&self) -> impl Iterator<Item = (u64, usize)> + '_ {
+        // CAST: `u32` to `usize` is lossless.
+        self.sges.iter().map(|sge| (sge.addr, sge.length as usize))
+    }
+
     /// RDMA Reads or Writes in the chain.
     pub(super) fn rdma_len(&self) -> usize {
         self.wrs.len()

@@ -91,6 +91,18 @@ struct Gone {
     changed: CondVar,
 }
 
+impl Gone {
+    fn allocate() -> Result<Arc<Self>> {
+        Arc::pin_init(
+            pin_init!(Self {
+                done <- new_mutex!(false, "svcrdma_rs::device_gone"),
+                changed <- new_condvar!("svcrdma_rs::device_gone_changed"),
+            }),
+            GFP_KERNEL,
+        )
+    }
+}
+
 impl Drop for Lease {
     fn drop(&mut self) {
         *self.gone.done.lock() = true;
@@ -137,13 +149,7 @@ impl Devices {
     }
 
     fn add(&self, device: NonNull<ffi::ib_device>) -> Result {
-        let gone = Arc::pin_init(
-            pin_init!(Gone {
-                done <- new_mutex!(false, "svcrdma_rs::device_gone"),
-                changed <- new_condvar!("svcrdma_rs::device_gone_changed"),
-            }),
-            GFP_KERNEL,
-        )?;
+        let gone = Gone::allocate()?;
         // INVARIANT: The RDMA core offers registered devices, and `remove` waits for the lease.
         let lease = Arc::new(
             Lease {
@@ -195,6 +201,18 @@ impl Devices {
 pub(crate) struct DeviceGuard(Arc<Lease>);
 
 impl DeviceGuard {
+    /// A guard of a device that no client was offered.
+    ///
+    /// # Safety
+    ///
+    /// `device` stays valid until the last guard is gone.
+    #[cfg(CONFIG_KUNIT = "y")]
+    pub(super) unsafe fn of_test(device: NonNull<ffi::ib_device>) -> Result<Self> {
+        let gone = Gone::allocate()?;
+        // INVARIANT: By this function's contract.
+        Ok(Self(Arc::new(Lease { device, gone }, GFP_KERNEL)?))
+    }
+
     /// One guard more. Granted even while the device is being removed: that waits for all guards.
     pub(crate) fn again(&self) -> Self {
         Self(self.0.clone())

@@ -79,6 +79,12 @@ impl Device {
         name
     }
 
+    /// Whether memory is mapped for it through an IOMMU.
+    pub(super) fn maps_by_iommu(&self) -> bool {
+        // SAFETY: The device is registered.
+        unsafe { ffi::svcrs_maps_by_iommu(self.as_ptr()) }
+    }
+
     /// The limits of the device and of one of its ports.
     pub(crate) fn caps(&self, port: u32) -> DeviceCaps {
         let mut raw: ffi::svcrs_device_caps = pin_init::zeroed();

@@ -5,6 +5,7 @@
 use crate::{
     ib::{
         client::DeviceGuard,
+        iova::IovaRange,
         mapping::{
             Direction,
             DmaAddr,
@@ -13,8 +14,11 @@ use crate::{
     },
     kern::{
         context::Sleepable,
+        lendable::{
+            Lendable,
+            Pieces, //
+        },
         page::{
-            PageRange,
             PrivatePage,
             PAGE_SIZE, //
         }, //
@@ -140,6 +144,14 @@ impl Drop for SendBuffer {
     }
 }
 
+/// An entry of [`Mappings`].
+pub(super) enum Mapped {
+    /// One piece of memory.
+    Piece(Mapping),
+    /// Several pieces, behind an IOMMU.
+    Joined(IovaRange),
+}
+
 /// Mappings for one device, undone together.
 ///
 /// # Invariants
@@ -148,12 +160,12 @@ impl Drop for SendBuffer {
 pub(super) struct Mappings {
     device: DeviceGuard,
     direction: Direction,
-    list: KVec<Mapping>,
+    list: KVec<Mapped>,
 }
 
 impl Mappings {
     /// An empty list with the room of `list`.
-    pub(super) fn new(device: DeviceGuard, direction: Direction, mut list: KVec<Mapping>) -> Self {
+    pub(super) fn new(device: DeviceGuard, direction: Direction, mut list: KVec<Mapped>) -> Self {
         // INVARIANT: Empty.
         list.clear();
         Self {
@@ -163,45 +175,73 @@ impl Mappings {
         }
     }
 
-    /// Maps a range.
+    /// Maps `len` bytes of memory, which `pieces` gives in order, and tells `each` where the device
+    /// finds them and how many there are: at one address behind an IOMMU, else piece by piece.
     ///
     /// # Errors
     ///
-    /// `ENOMEM` when it cannot be mapped, `ENOSPC` beyond the room there is.
+    /// `ENOMEM` when memory cannot be mapped, `ENOSPC` beyond the room there is, `EMSGSIZE` when the
+    /// memory ends before, and what `each` returns.
     ///
     /// # Safety
     ///
     /// The memory stays allocated until [`Mappings::undo`] or until the value is dropped, and if it is
     /// mapped from the device nobody uses it until then.
-    pub(super) unsafe fn map(
+    pub(super) unsafe fn map<M: Lendable>(
         &mut self,
-        range: &PageRange<'_>,
+        pieces: Pieces<'_, M>,
+        len: usize,
+        mut each: impl FnMut(DmaAddr, usize) -> Result,
         context: &Sleepable,
-    ) -> Result<DmaAddr> {
+    ) -> Result {
+        self.has_room()?;
+        // SAFETY: By this function's contract.
+        let joined =
+            unsafe { IovaRange::map(&self.device, &pieces, len, self.direction, context) }?;
+        if let Some(joined) = joined {
+            let addr = joined.addr();
+            self.keep(Mapped::Joined(joined))?;
+            return each(addr, len);
+        }
+        for piece in pieces {
+            let piece = piece?;
+            self.has_room()?;
+            // SAFETY: By this function's contract.
+            let mapping = unsafe { Mapping::new(&self.device, &piece, self.direction, context) }?;
+            let addr = mapping.addr();
+            self.keep(Mapped::Piece(mapping))?;
+            each(addr, piece.len())?;
+        }
+        Ok(())
+    }
+
+    fn has_room(&self) -> Result {
         if self.list.len() == self.list.capacity() {
             return Err(ENOSPC);
         }
-        // SAFETY: By this function's contract.
-        let mapping = unsafe { Mapping::new(&self.device, range, self.direction, context) }?;
-        let addr = mapping.addr();
-        // INVARIANT: Just mapped for the device. There is room.
-        self.list
-            .push_within_capacity(mapping)
-            .map_err(|_| ENOSPC)?;
-        Ok(addr)
+        Ok(())
+    }
+
+    /// Keeps what was just mapped for the device, after [`Mappings::has_room`].
+    fn keep(&mut self, mapped: Mapped) -> Result {
+        self.list.push_within_capacity(mapped).map_err(|_| ENOSPC)
     }
 
     /// Undoes all mappings; the list, for its room.
-    pub(super) fn undo(mut self) -> KVec<Mapping> {
+    pub(super) fn undo(mut self) -> KVec<Mapped> {
         self.clear();
         core::mem::take(&mut self.list)
     }
 
     fn clear(&mut self) {
-        for mapping in self.list.drain_all() {
-            // SAFETY: For this device by the type invariant. It is done: the list is part of an
-            // operation, which is out of reach while it is posted.
-            unsafe { mapping.undo(&self.device) };
+        for mapped in self.list.drain_all() {
+            match mapped {
+                // SAFETY: For this device by the type invariant. It is done: the list is part of an
+                // operation, which is out of reach while it is posted.
+                Mapped::Piece(mapping) => unsafe { mapping.undo(&self.device) },
+                // SAFETY: As above.
+                Mapped::Joined(range) => unsafe { range.undo(&self.device) },
+            }
         }
     }
 }

@@ -71,7 +71,7 @@ impl Drop for Installed {
 }
 
 /// Whether devices get pages of their own.
-fn bounces() -> bool {
+pub(super) fn bounces() -> bool {
     // SAFETY: The kernel sets the parameter before the module's initialization and never after.
     unsafe { ffi::svcrs_dma_bounce }
 }
@@ -186,6 +186,14 @@ pub(super) struct Check {
 }
 
 impl Check {
+    /// The check of memory that is given to the device as it is.
+    pub(super) fn without_shadow() -> Self {
+        Self {
+            number: None,
+            shadow: None,
+        }
+    }
+
     /// Prepares for a mapping of `range`.
     ///
     /// # Errors
@@ -202,10 +210,7 @@ impl Check {
         context: &Sleepable,
     ) -> Result<Self> {
         if !bounces() {
-            return Ok(Self {
-                number: None,
-                shadow: None,
-            });
+            return Ok(Self::without_shadow());
         }
         let len = range.len();
         if len > PAGE_SIZE {

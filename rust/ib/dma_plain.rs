@@ -27,6 +27,11 @@ pub(crate) fn max_mapping() -> usize {
     usize::MAX
 }
 
+/// Whether devices get pages of their own: never.
+pub(super) fn bounces() -> bool {
+    false
+}
+
 /// Nothing about a mapping.
 pub(super) struct Check;
 
@@ -40,6 +45,11 @@ impl Check {
         _context: &Sleepable,
     ) -> Result<Self> {
         Ok(Self)
+    }
+
+    /// Nothing about memory that is given to the device as it is.
+    pub(super) fn without_shadow() -> Self {
+        Self
     }
 
     /// The memory for the device: the caller's own.

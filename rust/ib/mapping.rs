@@ -35,6 +35,11 @@ impl DmaAddr {
         Self(iova)
     }
 
+    /// The first address of a range that an IOMMU maps.
+    pub(super) fn from_iova(iova: u64) -> Self {
+        Self(iova)
+    }
+
     /// The value for a scatter/gather element.
     pub(super) fn raw(self) -> u64 {
         self.0
@@ -51,7 +56,8 @@ pub(crate) enum Direction {
 }
 
 impl Direction {
-    fn is_from_device(self) -> bool {
+    /// Whether the device writes.
+    pub(super) fn is_from_device(self) -> bool {
         self == Self::FromDevice
     }
 }

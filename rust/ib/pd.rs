@@ -18,6 +18,12 @@ use kernel::{
 pub(crate) struct LocalKey(u32);
 
 impl LocalKey {
+    /// Any key.
+    #[cfg(CONFIG_KUNIT = "y")]
+    pub(super) fn of_no_device(key: u32) -> Self {
+        Self(key)
+    }
+
     /// The value for a scatter/gather element.
     pub(super) fn raw(self) -> u32 {
         self.0

@@ -14,11 +14,11 @@ use crate::{
             Opcode, //
         },
         client::DeviceGuard,
-        dma::Mappings,
-        mapping::{
-            Direction,
-            Mapping, //
+        dma::{
+            Mapped,
+            Mappings, //
         },
+        mapping::Direction,
         mr::{
             Covered,
             Window, //
@@ -27,8 +27,11 @@ use crate::{
     },
     kern::{
         context::Sleepable,
-        page::{
+        lendable::{
             Lendable,
+            Pieces, //
+        },
+        page::{
             PrivatePage,
             PAGE_SIZE, //
         }, //
@@ -77,7 +80,7 @@ pub(crate) struct RegisteredReads {
 /// Room for an operation, kept from one to the next.
 pub(crate) struct Room {
     chain: Chain,
-    mappings: KVec<Mapping>,
+    mappings: KVec<Mapped>,
     windows: KVec<Covered>,
 }
 
@@ -151,12 +154,12 @@ impl<M: Lendable> Rdma<M> {
     }
 
     /// Adds a transfer between `offset` of the peer's memory `handle` and `len` bytes of the
-    /// operation's memory from `at` on. Memory that is contiguous becomes one scatter/gather
-    /// element; a further work request begins where one has no element left.
+    /// operation's memory from `at` on. Memory that is contiguous for the device becomes one
+    /// scatter/gather element; a further work request begins where one has no element left.
     ///
     /// # Errors
     ///
-    /// `ENOMEM` when memory cannot be mapped, `ENOSPC` beyond the room, `EMSGSIZE` when the memory
+    /// `EINVAL` for no bytes, `ENOMEM` when memory cannot be mapped, `ENOSPC` beyond the room, `EMSGSIZE` when the memory
     /// ends before.
     pub(crate) fn transfer(
         &mut self,
@@ -165,27 +168,16 @@ impl<M: Lendable> Rdma<M> {
         len: usize,
         context: &Sleepable,
     ) -> Result {
-        let memory = &self.memory;
-        self.chain.start(handle, offset)?;
-        let mut done = 0usize;
-        while done < len {
-            let from = at.checked_add(done).ok_or(EMSGSIZE)?;
-            let max = len.saturating_sub(done).min(self.max_seg_size);
-            let mut range = memory.range(from, max).ok_or(EMSGSIZE)?;
-            while range.len() < max {
-                let next = from.checked_add(range.len()).ok_or(EMSGSIZE)?;
-                match memory.range(next, max.saturating_sub(range.len())) {
-                    Some(next) if range.try_join(&next, max) => {}
-                    _ => break,
-                }
-            }
-            // SAFETY: The memory is the operation's, behind the mappings and out of reach as long as
-            // they are; it stays where it is by the contract of `Lendable`.
-            let addr = unsafe { self.mappings.map(&range, context) }?;
-            self.chain.add(addr, 0, u32::try_from(range.len())?)?;
-            done = done.checked_add(range.len()).ok_or(EMSGSIZE)?;
+        if len == 0 {
+            return Err(EINVAL);
         }
-        Ok(())
+        let chain = &mut self.chain;
+        chain.start(handle, offset)?;
+        let pieces = Pieces::new(&self.memory, at, len, self.max_seg_size);
+        let each = |addr, len| chain.add(addr, 0, u32::try_from(len)?);
+        // SAFETY: The memory is the operation's, behind the mappings and out of reach as long as they
+        // are; it stays where it is by the contract of `Lendable`.
+        unsafe { self.mappings.map(pieces, len, each, context) }
     }
 
     /// Forgets the work requests, takes the windows back and gives each to `put`.
@@ -221,6 +213,12 @@ impl<M: Lendable> Rdma<M> {
     /// RDMA Reads or Writes so far.
     pub(crate) fn rdma_requests(&self) -> usize {
         self.chain.rdma_len()
+    }
+
+    /// Address and length of each scatter/gather element.
+    #[cfg(CONFIG_KUNIT = "y")]
+    pub(super) fn elements(&self) -> impl Iterator<Item = (u64, usize)> + '_ {
+        self.chain.elements()
     }
 
     /// Work requests so far.

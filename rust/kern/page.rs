@@ -180,26 +180,6 @@ pub(crate) struct PageRange<'a> {
     _lifetime: PhantomData<&'a ffi::page>,
 }
 
-/// Memory that can be lent to a device, addressed by its bytes.
-///
-/// # Safety
-///
-/// What [`Lendable::range`] returned stays valid memory until the value is dropped or changed, also
-/// when the value is moved.
-pub(crate) unsafe trait Lendable {
-    /// Physically contiguous memory from byte `at` on: at least one byte, at most `max`.
-    fn range(&self, at: usize, max: usize) -> Option<PageRange<'_>>;
-}
-
-// SAFETY: By the invariant of `PrivatePage` each entry keeps its page, which stays where it is when the
-// list moves, and goes when the entry does.
-unsafe impl Lendable for KVec<PrivatePage> {
-    fn range(&self, at: usize, max: usize) -> Option<PageRange<'_>> {
-        let range = self.get(at / PAGE_SIZE)?.range(at % PAGE_SIZE, max);
-        (range.len() > 0).then_some(range)
-    }
-}
-
 impl<'a> PageRange<'a> {
     /// The same range, borrowed from this one.
     pub(crate) fn reborrow(&self) -> PageRange<'_> {

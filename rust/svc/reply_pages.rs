@@ -6,11 +6,13 @@
 
 use crate::{
     ffi,
-    kern::page::{
-        Lendable,
-        PageRange,
-        SharedPage,
-        PAGE_SIZE, //
+    kern::{
+        lendable::Lendable,
+        page::{
+            PageRange,
+            SharedPage,
+            PAGE_SIZE, //
+        }, //
     },
     svc::xdr_buf::XdrBuf, //
 };

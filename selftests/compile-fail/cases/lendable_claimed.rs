@@ -2,7 +2,7 @@
 
 //! Policy says of memory that a device may have it.
 
-use crate::kern::page::Lendable;
+use crate::kern::lendable::Lendable;
 use crate::kern::page::PageRange;
 use crate::kern::page::PrivatePage;
 

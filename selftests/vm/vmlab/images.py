@@ -17,7 +17,7 @@ def output(*argv):
 
 
 class Kernel:
-    """A kernel to boot: its release, vmlinuz, modules and extra command line."""
+    """A kernel to boot: its release, vmlinuz, modules, extra command line and devices."""
 
     def __init__(self, name):
         self.name = name
@@ -28,6 +28,7 @@ class Kernel:
             self.vmlinuz = f"{image}/usr/lib/modules/{self.release}/vmlinuz"
             self.cmdline = ""
             self.slowness = 1
+            self.devices = []
         elif name == "debug":
             image = output(f"{TOP}/scripts/debug-kernel")
             modules = f"{image}/modules"
@@ -35,6 +36,8 @@ class Kernel:
             self.vmlinuz = f"{image}/arch/x86/boot/bzImage"
             self.cmdline = "nokaslr"
             self.slowness = 5
+            # For the module's unit tests; virtio's own devices do without.
+            self.devices = ["-device", "intel-iommu,intremap=off"]
         else:
             raise ValueError(f"no such kernel: {name} (stock, debug)")
         self.modules = modules

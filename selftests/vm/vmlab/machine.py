@@ -87,7 +87,7 @@ class Machine:
         argv = [QEMU, "-name", self.name, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                 "-machine", "q35", "-accel", self.accel, "-cpu", self.cpu, "-smp", str(self.cpus), "-m", self.memory,
                 "-kernel", self.kernel.vmlinuz, "-initrd", f"{self.directory}/initramfs", "-append", append,
-                "-serial", f"file:{self.log_path}", "-device", "virtio-rng-pci",
+                *self.kernel.devices, "-serial", f"file:{self.log_path}", "-device", "virtio-rng-pci",
                 "-device", "virtio-serial-pci", "-chardev", f"socket,id=control,path={control}",
                 "-device", "virtserialport,chardev=control,name=svcrdma"]
         for number, disk in enumerate(self.disks):
