@@ -8,6 +8,8 @@
 pub(crate) mod bytes;
 pub(crate) mod class_cell;
 pub(crate) mod context;
+#[cfg(CONFIG_KUNIT = "y")]
+mod kunit;
 pub(crate) mod lendable;
 pub(crate) mod module_cell;
 pub(crate) mod net;

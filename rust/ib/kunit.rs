@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Unit tests of RDMA operations: what a device is told of memory, with an IOMMU and without.
+//! Unit tests of RDMA operations (what a device is told of memory, with an IOMMU and without) and of
+//! Send Queue room.
 //!
 //! They need a machine with an IOMMU, which the debug kernel's test machines have.
 
@@ -9,7 +10,7 @@ use kernel::prelude::*;
 #[kunit_tests(svcrdma_rs_rdma)]
 #[allow(unsafe_op_in_unsafe_fn, reason = "what the macro makes")]
 #[allow(clippy::undocumented_unsafe_blocks, reason = "what the macro makes")]
-mod tests {
+mod rdma {
     use crate::{
         ffi,
         ib::{
@@ -255,5 +256,78 @@ mod tests {
     #[test]
     fn transfers_beyond_the_room_are_refused() {
         assert_eq!(beyond_the_room(), Err(ENOSPC));
+    }
+}
+
+#[kunit_tests(svcrdma_rs_sq)]
+#[allow(unsafe_op_in_unsafe_fn, reason = "what the macro makes")]
+#[allow(clippy::undocumented_unsafe_blocks, reason = "what the macro makes")]
+mod sq {
+    use crate::{
+        ib::sq::Sq,
+        kern::context::Sleepable, //
+    };
+    use kernel::prelude::*;
+
+    const DEPTH: u32 = 8;
+
+    fn queue() -> Result<Pin<KBox<Sq>>> {
+        KBox::pin_init(Sq::new(DEPTH), GFP_KERNEL)
+    }
+
+    fn context() -> Sleepable {
+        // SAFETY: KUnit runs tests in a thread of its own.
+        unsafe { Sleepable::assume() }
+    }
+
+    fn come_back() -> Result<bool> {
+        let sq = queue()?;
+        let some = sq.try_reserve(5).ok_or(ENOSPC)?;
+        let mut good = sq.try_reserve(4).is_none() && sq.try_reserve(3).is_some();
+        drop(some);
+        let all = sq.reserve(DEPTH, || true, &context())?;
+        good &= sq.try_reserve(1).is_none() && !all.has_waited();
+        let posted = all.into_slots();
+        good &= sq.try_reserve(1).is_none();
+        sq.give_back(posted);
+        good &= sq.try_reserve(DEPTH).is_some();
+        Ok(good)
+    }
+
+    #[test]
+    fn slots_come_back() {
+        assert_eq!(come_back(), Ok(true));
+    }
+
+    #[test]
+    fn more_than_all_is_refused() {
+        let answer = queue().and_then(|sq| sq.reserve(DEPTH + 1, || true, &context()).map(drop));
+        assert_eq!(answer, Err(E2BIG));
+    }
+
+    /// What a thread that has to wait is told when the connection is dead.
+    fn wait_for_the_dead() -> Result {
+        let sq = queue()?;
+        let _all = sq.try_reserve(DEPTH).ok_or(ENOSPC)?;
+        sq.reserve(1, || false, &context()).map(drop)
+    }
+
+    #[test]
+    fn nobody_waits_for_the_dead() {
+        assert_eq!(wait_for_the_dead(), Err(ENOTCONN));
+    }
+
+    fn reserve_when_closed() -> Result {
+        let sq = queue()?;
+        sq.close();
+        if sq.try_reserve(1).is_some() {
+            return Err(EINVAL);
+        }
+        sq.reserve(1, || true, &context()).map(drop)
+    }
+
+    #[test]
+    fn a_closed_queue_has_no_room() {
+        assert_eq!(reserve_when_closed(), Err(ENOTCONN));
     }
 }
