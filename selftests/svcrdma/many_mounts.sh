@@ -28,6 +28,16 @@ memory_used() {
 	server 'sync; echo 3 >/proc/sys/vm/drop_caches; sleep 2; echo 3 >/proc/sys/vm/drop_caches
 		awk "/^MemTotal:/ { used = \$2 } /^(MemFree|Cached|Buffers|SReclaimable):/ { used -= \$2 } END { print used }" /proc/meminfo'
 }
+# KiB by what the kernel has them for: kinds of memory, and slab caches.
+memory_by_use() {
+	server 'awk "/^(SUnreclaim|KernelStack|PageTables|Percpu|AnonPages|VmallocUsed):/ { print \$1, \$2 }" /proc/meminfo
+		awk "NR > 2 { print \$1, int(\$2 * \$4 / 1024) }" /proc/slabinfo'
+}
+# What has grown most, for whoever wants to know why.
+growth() {
+	join <(LC_ALL=C sort <<<"$1") <(LC_ALL=C sort <<<"$2") | awk '$3 > $2 { print $3 - $2, "KiB more:", $1 }' |
+		sort -nr | head -n 12 | sed 's/^/# /'
+}
 # A leak shows in each interval; what the kernel keeps for itself comes and goes.
 no_slope() {
 	local least=
@@ -46,11 +56,13 @@ ktap_print_header
 ktap_set_plan 6
 check "$WARM_UP mounts" mount_some $WARM_UP
 used=("$(memory_used)")
+uses=$(memory_by_use)
 for interval in 1 2 3; do
 	check "$MOUNTS mounts, for the ${interval}. time" mount_some $MOUNTS
 	used+=("$(memory_used)")
 done
 echo "# KiB in use: ${used[*]}"
+growth "$uses" "$(memory_by_use)"
 check "the server holds nothing more than before" back_to "$before"
 check "memory in use does not grow" no_slope "${used[@]}"
 ktap_finished
