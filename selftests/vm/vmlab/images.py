@@ -34,7 +34,7 @@ class Kernel:
             modules = f"{image}/modules"
             self.release = os.listdir(f"{modules}/lib/modules")[0]
             self.vmlinuz = f"{image}/arch/x86/boot/bzImage"
-            self.cmdline = "nokaslr"
+            self.cmdline = "nokaslr kunit.enable=1 kunit.autorun=1"
             self.slowness = 5
             # For the module's unit tests; virtio's own devices do without.
             self.devices = ["-device", "intel-iommu,intremap=off"]
