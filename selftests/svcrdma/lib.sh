@@ -18,6 +18,8 @@
 #   NFS_PORT       port of its listener
 #   MACHINES       2, or 1 when client and server are one machine
 #   RDMA_DRIVER    rxe, siw or the name of a real device's driver
+#   REALM          a command that makes a Kerberos realm ("$REALM up") and takes it
+#                  away ("$REALM down"); empty where the machines have one, or none
 #   UNIT_US        microseconds of a NULL call's round trip (at least 1000): the
 #                  unit of every deadline
 #
@@ -37,6 +39,7 @@ TRANSPORT=${TRANSPORT:-rdma-rs}
 NFS_PORT=${NFS_PORT:-20049}
 MACHINES=${MACHINES:-1}
 RDMA_DRIVER=${RDMA_DRIVER:-rxe}
+REALM=${REALM:-}
 UNIT_US=${UNIT_US:-1000}
 MNT=${MNT:-/mnt/nfs}
 

@@ -200,6 +200,7 @@ class Lab:
             "EXPORT_DIR": "/srv/export",
             "MACHINES": "2" if self.two else "1",
             "RDMA_DRIVER": self.driver,
+            "REALM": "/run/guest/realm",
             "UNIT_US": str(round(self.unit * 1e6)),
         }
 
