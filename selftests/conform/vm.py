@@ -2,6 +2,7 @@
 """Running rpcrdma-conform in test machines; for the tests in selftests/vm/tests."""
 
 import base64
+import contextlib
 import io
 import json
 import os
@@ -14,6 +15,8 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 TOP = os.path.realpath(f"{HERE}/../..")
 TARGET = f"{TOP}/build/conform"
 OBJECTS = "/sys/kernel/debug/svcrdma_rs/objects"
+# What the realm calls the server.
+GSS = "--gss nfs@server"
 PROFILES = {"rdma-rs": "svcrdma_rs", "rdma": "linux-c"}
 
 
@@ -60,6 +63,16 @@ def wait_idle(lab, before):
             return {}
         time.sleep(0.2)
     return left
+
+
+@contextlib.contextmanager
+def realm(lab):
+    """Kerberos, and a ticket for the suite."""
+    try:
+        lab.client.run("/run/guest/realm up", timeout=600 * lab.kernel.slowness, env=lab.environment())
+        yield
+    finally:
+        lab.client.run("/run/guest/realm down", timeout=600 * lab.kernel.slowness, env=lab.environment())
 
 
 def run(lab, name, arguments="", limit=1500):

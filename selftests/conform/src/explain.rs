@@ -136,9 +136,16 @@ pub fn explain(bytes: &[u8], sent: &Message, memory: &Memory<'_>) -> Result<Seen
         .collect::<Result<_, String>>()?;
     let stream = seen.stream.clone();
     let mut words = Words::new(&stream);
-    let status = rpc::reply(&mut words, xid)?;
+    let status = match &sent.guard {
+        Some(guard) => rpc::verified_reply(&mut words, xid, |f, v| guard.verify(f, v))?,
+        None => rpc::reply(&mut words, xid)?,
+    };
     if status == Status::Success {
-        seen.results = results::decode(sent.kind, &mut words, &mut placed)?;
+        let body = match &sent.guard {
+            Some(guard) => guard.open(words.rest)?,
+            None => words.rest.to_vec(),
+        };
+        seen.results = results::decode(sent.kind, &mut Words::new(&body), &mut placed)?;
     } else {
         seen.outcome = Outcome::RpcError;
     }

@@ -13,6 +13,7 @@ mod explain;
 mod fake;
 mod frame;
 mod fuzz;
+mod gss;
 mod memory;
 mod message;
 mod mutate;

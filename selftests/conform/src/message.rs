@@ -3,6 +3,7 @@
 
 use crate::{
     frame::{words, Header, Lists, MSG, NOMSG},
+    gss::Guard,
     rpc::{Call, Kind},
 };
 
@@ -15,6 +16,8 @@ pub struct Message {
     /// The lists that a reply has to echo.
     pub lists: Lists,
     pub kind: Kind,
+    /// How RPCSEC_GSS protects the reply.
+    pub guard: Option<Guard>,
 }
 
 impl Message {
@@ -35,6 +38,14 @@ impl Message {
             vers: header.vers,
             lists: header.lists,
             kind,
+            guard: None,
+        }
+    }
+
+    pub fn guarded(self, guard: Guard) -> Self {
+        Self {
+            guard: Some(guard),
+            ..self
         }
     }
 
@@ -50,6 +61,7 @@ impl Message {
             vers: word(4),
             lists: Lists::default(),
             kind: Kind::Null,
+            guard: None,
             bytes,
         }
     }

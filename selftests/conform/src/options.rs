@@ -16,6 +16,7 @@ usage: rpcrdma-conform --server ADDRESS --export PATH [OPTION...]
   --except IDS      all but these
   --repeat N        run each case so many times; one failure is enough (1)
   --hooks FOLDER    programs for cases that need power over a machine: see hooks/
+  --gss SERVICE     for cases with Kerberos, such as nfs@server: there is a ticket
   --idle SECONDS    run M148, which leaves a connection idle for that long
   --profile FILE    where this server is known to differ (TOML)
   --json FILE       the evidence: bytes sent and received, completions, events
@@ -44,6 +45,7 @@ pub struct Options {
     pub except: Vec<String>,
     pub repeat: u32,
     pub hooks: Option<String>,
+    pub gss: Option<String>,
     pub idle: u64,
     pub profile: Option<String>,
     pub json: Option<String>,
@@ -76,6 +78,7 @@ impl Options {
             except: Vec::new(),
             repeat: 1,
             hooks: None,
+            gss: None,
             idle: 0,
             profile: None,
             json: None,
@@ -103,6 +106,7 @@ impl Options {
                 Long("except") => this.except.extend(ids(parser.value()?.string()?)),
                 Long("repeat") => this.repeat = parser.value()?.parse()?,
                 Long("hooks") => this.hooks = Some(parser.value()?.string()?),
+                Long("gss") => this.gss = Some(parser.value()?.string()?),
                 Long("idle") => this.idle = parser.value()?.parse()?,
                 Long("profile") => this.profile = Some(parser.value()?.string()?),
                 Long("json") => this.json = Some(parser.value()?.string()?),

@@ -90,15 +90,15 @@ impl Call {
         self
     }
 
-    fn head(&self) -> Vec<u8> {
-        let mut out = words(&[self.xid, 0, self.rpcvers, self.prog, self.vers, self.proc]);
-        out.extend_from_slice(&self.auth);
-        out
+    /// All in front of the credential.
+    pub fn head(&self) -> Vec<u8> {
+        words(&[self.xid, 0, self.rpcvers, self.prog, self.vers, self.proc])
     }
 
     /// The whole Payload stream.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = self.head();
+        out.extend_from_slice(&self.auth);
         out.extend_from_slice(&self.args);
         out
     }
@@ -131,6 +131,15 @@ pub enum Status {
 
 /// Take a reply's header off a Payload stream.
 pub fn reply(stream: &mut Words<'_>, xid: u32) -> Result<Status, String> {
+    verified_reply(stream, xid, |_, _| Ok(()))
+}
+
+/// The same, with a look at the flavor and the body of its verifier.
+pub fn verified_reply(
+    stream: &mut Words<'_>,
+    xid: u32,
+    verify: impl FnOnce(u32, &[u8]) -> Result<(), String>,
+) -> Result<Status, String> {
     let (got, direction) = (stream.word()?, stream.word()?);
     if got != xid {
         return Err(format!(
@@ -142,8 +151,7 @@ pub fn reply(stream: &mut Words<'_>, xid: u32) -> Result<Status, String> {
     }
     let status = match stream.word()? {
         0 => {
-            let _flavor = stream.word()?;
-            stream.opaque()?;
+            verify(stream.word()?, stream.opaque()?)?;
             match stream.word()? {
                 0 => return Ok(Status::Success),
                 2 => Status::Accepted(2, Some((stream.word()?, stream.word()?))),

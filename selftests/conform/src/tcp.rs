@@ -81,13 +81,19 @@ impl Tcp {
         }
     }
 
-    fn raw(&mut self, call: Call) -> Result<Vec<u8>, String> {
+    /// A call: its XID and the Payload stream of its reply.
+    pub fn raw(&mut self, call: Call) -> Result<(u32, Vec<u8>), String> {
         self.xid += 1;
         let bytes = self
             .exchange(&call.xid(self.xid).encode())
             .map_err(|e| format!("over TCP: {e}"))?;
+        Ok((self.xid, bytes))
+    }
+
+    fn results(&mut self, call: Call) -> Result<Vec<u8>, String> {
+        let (xid, bytes) = self.raw(call)?;
         let mut stream = Words::new(&bytes);
-        match rpc::reply(&mut stream, self.xid)? {
+        match rpc::reply(&mut stream, xid)? {
             Status::Success => Ok(stream.rest.to_vec()),
             other => Err(format!("over TCP: {other:?}")),
         }
@@ -99,11 +105,11 @@ pub fn mount(server: IpAddr, path: &str) -> Result<Vec<u8>, String> {
     let connect =
         |port| Tcp::connect(SocketAddr::new(server, port)).map_err(|e| format!("port {port}: {e}"));
     let getport = Call::new(PORTMAP, 2, 3, Kind::Unknown, words(&[MOUNT, 3, 6, 0]));
-    let port = Words::new(&connect(111)?.raw(getport)?).word()?;
+    let port = Words::new(&connect(111)?.results(getport)?).word()?;
     if port == 0 {
         return Err("no MOUNT service for TCP is registered".into());
     }
-    let reply = connect(port as u16)?.raw(Call::new(
+    let reply = connect(port as u16)?.results(Call::new(
         MOUNT,
         3,
         1,

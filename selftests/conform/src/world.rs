@@ -7,6 +7,7 @@ use std::{
     net::SocketAddr,
     path::PathBuf,
     process::{Child, Command, Stdio},
+    rc::Rc,
     time::{Duration, Instant},
 };
 
@@ -14,6 +15,7 @@ use crate::{
     connection::{Connection, Event, Options},
     explain::{explain, Seen},
     frame::Lists,
+    gss::Context,
     message::Message,
     nfs3, options,
     outcome::Outcome,
@@ -61,6 +63,9 @@ pub struct World {
     pub grace: Duration,
     /// How long to leave a connection idle.
     pub idle: Duration,
+    /// The service that contexts are made with.
+    pub gss: Option<String>,
+    context: Option<Rc<Context>>,
     tcp_address: SocketAddr,
     name: String,
     next: u32,
@@ -101,6 +106,8 @@ impl World {
             hooks: options.hooks.as_ref().map(Into::into),
             grace: Duration::from_secs(100),
             idle: Duration::from_secs(options.idle),
+            gss: options.gss.clone(),
+            context: None,
             tcp_address,
             name: format!("conform.{}.{:x}.{number}", std::process::id(), options.seed),
             next: number << 20,
@@ -179,6 +186,17 @@ impl World {
         }
     }
 
+    /// The context of most cases with RPCSEC_GSS, made over TCP: a context is for no one connection.
+    pub fn context(&mut self) -> Result<Rc<Context>, String> {
+        if self.context.is_none() {
+            let service = self.gss.clone().ok_or("no --gss")?;
+            let tcp = &mut self.tcp;
+            let made = Context::establish(&service, |call| tcp.raw(call))?;
+            self.context = Some(Rc::new(made));
+        }
+        Ok(self.context.clone().expect("just made"))
+    }
+
     /// What a file has, read over TCP.
     pub fn content(&mut self, handle: &[u8], len: u32) -> Result<Vec<u8>, String> {
         Ok(self.must(nfs3::read(handle, 0, len))?.items.remove(0).data)
@@ -252,6 +270,7 @@ impl World {
     pub fn lacks(&self, need: &str) -> bool {
         match need {
             "--idle" => self.idle.is_zero(),
+            "--gss" => self.gss.is_none(),
             hook => self.hooks.as_ref().is_none_or(|h| !h.join(hook).exists()),
         }
     }

@@ -10,4 +10,6 @@ import vm  # noqa: E402
 
 
 def test(lab):
-    vm.check(lab, "conform", os.environ.get("CONFORM_OPTIONS", "--except M136,M136b"))
+    options = os.environ.get("CONFORM_OPTIONS", "--except M136,M136b")
+    with vm.realm(lab):
+        vm.check(lab, "conform", f"{vm.GSS} {options}")

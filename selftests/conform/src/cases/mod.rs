@@ -6,6 +6,7 @@ mod compound;
 mod faults;
 mod fixed_header;
 mod flow;
+mod gss;
 mod length;
 mod machine;
 mod minor_two;
@@ -26,7 +27,7 @@ mod write_list;
 use crate::case::Case;
 
 pub fn all() -> Vec<Case> {
-    let groups: [fn() -> Vec<Case>; 21] = [
+    let groups: [fn() -> Vec<Case>; 22] = [
         length::cases,
         fixed_header::cases,
         read_list::cases,
@@ -48,6 +49,7 @@ pub fn all() -> Vec<Case> {
         machine::cases,
         setup::cases,
         rpc::cases,
+        gss::cases,
     ];
     groups.iter().flat_map(|group| group()).collect()
 }

@@ -32,7 +32,7 @@ pub const PLAIN: Cut = Cut {
 
 impl Cut {
     /// Memory for a chunk of that many bytes.
-    fn chunk(
+    pub fn chunk(
         self,
         b: &mut Bench<'_>,
         len: usize,
