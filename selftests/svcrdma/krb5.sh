@@ -37,7 +37,7 @@ expect() {
 	local wrong=0
 	while [ $# -gt 0 ]; do
 		echo "$1 moved by $(moved "$1"), expected $2 $3"
-		[ "$(moved "$1")" "$2" "$3" ] || wrong=1
+		test "$(moved "$1")" "$2" "$3" || wrong=1
 		shift 3
 	done
 	return $wrong

@@ -17,6 +17,7 @@ use libgssapi::{
 use crate::{
     frame::{words, Words},
     nfs3::opaque,
+    results::{self, Results},
     rpc::{self, auth_none, Call, Kind, Status, NFS},
 };
 
@@ -84,13 +85,12 @@ impl Step {
         if status != Status::Success {
             return Err(format!("INIT: {status:?}"));
         }
+        let handle = stream.opaque()?.to_vec();
+        let (major, _minor, window) = (stream.word()?, stream.word()?, stream.word()?);
         let step = Self {
-            handle: stream.opaque()?.to_vec(),
-            major: stream.word()?,
-            window: {
-                let _minor = stream.word()?;
-                stream.word()?
-            },
+            handle,
+            major,
+            window,
             token: stream.opaque()?.to_vec(),
             verifier: verifier.1,
         };
@@ -104,7 +104,8 @@ impl Step {
 
 /// A mechanism's context that is not established yet, and its first token.
 fn begin(service: &str) -> Result<(ClientCtx, Vec<u8>), String> {
-    let name = Name::new(service.as_bytes(), Some(GSS_NT_HOSTBASED_SERVICE)).map_err(text("name"))?;
+    let name =
+        Name::new(service.as_bytes(), Some(GSS_NT_HOSTBASED_SERVICE)).map_err(text("name"))?;
     // Neither replay nor sequence: the order of checksums is not the calls'.
     let flags = CtxFlags::GSS_C_MUTUAL_FLAG;
     let mut mechanism = ClientCtx::new(None, name, flags, Some(GSS_MECH_KRB5));
@@ -248,6 +249,17 @@ impl Guard {
         mechanism.verify_mic(data, mic).map_err(text(what))
     }
 
+    /// The results in the Payload stream of a reply without chunks.
+    pub fn results(&self, kind: Kind, xid: u32, stream: &[u8]) -> Result<Results, String> {
+        let mut words = Words::new(stream);
+        match rpc::verified_reply(&mut words, xid, |f, v| self.verify(f, v))? {
+            Status::Success => {}
+            other => return Err(format!("{other:?}")),
+        }
+        let body = self.open(words.rest)?;
+        results::decode(kind, &mut Words::new(&body), &mut Default::default())
+    }
+
     /// The results inside what comes after the header of a reply.
     pub fn open(&self, body: &[u8]) -> Result<Vec<u8>, String> {
         let mut rest = Words::new(body);
@@ -263,7 +275,9 @@ impl Guard {
             Service::Privacy => {
                 let wrapped = rest.opaque().map_err(&mut context)?;
                 let plain = self.context.mechanism.borrow_mut().unwrap(wrapped);
-                plain.map_err(text("decryption of the reply's body"))?.to_vec()
+                plain
+                    .map_err(text("decryption of the reply's body"))?
+                    .to_vec()
             }
         };
         rest.end().map_err(&mut context)?;

@@ -8,7 +8,7 @@ use crate::{
     bench::Bench,
     case::{check, full, Case},
     explain::Seen,
-    frame::{total, Header, Lists, MSG},
+    frame::{total, Header, Lists, Words, MSG},
     gss::{
         first_call, Context, Guard,
         Service::{self, Integrity, None as NoService, Privacy},
@@ -73,11 +73,7 @@ fn reduced(
     let (call, guard) = protect(b, call, service)?;
     let (stream, item) = call.reduced(n);
     let chunk = cut.chunk(b, item.len(), Some(&item))?;
-    let header = Header::new(
-        call.xid,
-        MSG,
-        Lists::read(call.item(n).0 as u32, chunk),
-    );
+    let header = Header::new(call.xid, MSG, Lists::read(call.item(n).0 as u32, chunk));
     Ok(Message::new(header, &stream, call.kind).guarded(guard))
 }
 
@@ -93,8 +89,7 @@ fn read_call(b: &Bench<'_>, v4: bool, from: usize, len: usize) -> Call {
 
 fn write_call(v4: bool, file: &[u8], bytes: &[u8]) -> Call {
     if v4 {
-        let write = Compound::new(0).handle(file).write(0, bytes);
-        write.getattr().call()
+        Compound::new(0).handle(file).write(0, bytes).call()
     } else {
         nfs3::write(file, 0, bytes)
     }
@@ -155,6 +150,30 @@ fn write_whole(
     let seen = b.ask(&message)?;
     succeeded(&seen)?;
     stored(b, &file, &bytes)?;
+    Ok(seen)
+}
+
+/// GETATTR behind the data of a WRITE4. nfsd of Linux 7.3 may lose its place behind data that it
+/// has decrypted (svcauth_gss_unwrap_priv leaves the end of the head where it was): if it fails,
+/// it has to fail over TCP in the same way.
+fn after(b: &mut Bench<'_>, service: Service) -> Result<Seen, String> {
+    let file = b.world.fresh_file()?;
+    let bytes = pattern(11, 32771);
+    let write = Compound::new(0).handle(&file).write(0, &bytes);
+    let call = write.getattr().call();
+    let message = long(b, call.clone(), service, CUTS[1], None)?;
+    let mut seen = b.ask(&message)?;
+    stored(b, &file, &bytes)?;
+    let (call, guard) = protect(b, call, service)?;
+    let reply = b.world.tcp.exchange(&call.encode());
+    let reply = reply.map_err(|e| format!("over TCP: {e}"))?;
+    let right = guard.results(call.kind, call.xid, &reply)?;
+    check(seen.results.ops == right.ops, || {
+        format!("{:?}, over TCP {:?}", seen.results.ops, right.ops)
+    })?;
+    if right.status != 0 {
+        seen.note = "as over TCP".into();
+    }
     Ok(seen)
 }
 
@@ -309,6 +328,15 @@ fn wrapped(v4: bool, service: Service) -> Vec<Case> {
         EC | RPCERR,
         move |b| read_offered(b, v4, service, 65532, false),
     ));
+    if v4 {
+        cases.push(full(
+            format!("P26.{flavor}.v4after"),
+            "8166 8.2.2.3",
+            format!("{flavor}: WRITE and GETATTR, all in a Position-Zero chunk: as over TCP"),
+            OK,
+            move |b| after(b, service),
+        ));
+    }
     if service == Integrity {
         cases.push(full(
             format!("R44.{flavor}.{nfs}write"),
@@ -363,20 +391,23 @@ fn of_service(service: Service) -> Vec<Case> {
         full(
             format!("{id}.{flavor}.edge"),
             "8166 3.5.3",
-            format!("{flavor}: READs whose replies just fit inline, and just not, with a Reply chunk"),
+            format!(
+                "{flavor}: READs whose replies just fit inline, and just not, with a Reply chunk"
+            ),
             OK,
             move |b| {
-                let mut places = [0; 2];
+                let mut inline = 0;
                 let mut last = None;
                 for len in (3600..4000).step_by(4) {
                     let seen = read_whole(b, false, service, len, PLAIN)?;
-                    places[usize::from(seen.inline)] += 1;
+                    inline += usize::from(seen.inline);
                     last = Some(seen);
                 }
-                check(places.iter().all(|&n| n > 0), || {
-                    format!("{} inline, {} not", places[1], places[0])
-                })?;
-                last.ok_or_else(|| "no READ".into())
+                // A server may use a Reply chunk that it does not need.
+                let mut seen = last.ok_or("no READ")?;
+                check(!seen.inline, || "the longest was inline".into())?;
+                seen.note = format!("{inline} of 100 inline");
+                Ok(seen)
             },
         ),
         full(
@@ -412,7 +443,9 @@ fn of_service(service: Service) -> Vec<Case> {
                 succeeded(&seen)?;
                 let made = b.world.must(nfs3::lookup(&dir, &name))?.handle;
                 let read = b.world.must(nfs3::readlink(&made))?.items.remove(0).data;
-                check(read == target[..1023], || "another target was stored".into())?;
+                check(read == target[..1023], || {
+                    "another target was stored".into()
+                })?;
                 Ok(seen)
             },
         ),
@@ -501,7 +534,7 @@ fn life(b: &mut Bench<'_>, chunk: bool) -> Result<Seen, String> {
 
 fn contexts() -> Vec<Case> {
     vec![
-        // nfsd of Linux closes the connection of a client whose context it does not know.
+        // A server may drop the connection of a client whose context it does not know.
         full(
             "P27.life",
             "2203 5.2",
@@ -542,7 +575,7 @@ fn broken() -> Vec<Case> {
         full(
             "P27.again",
             "2203 5.3.3.1",
-            "a call, and 40 times one with its number: to be dropped",
+            "a call, and 40 times one with its number: to be dropped, or the connection closed",
             DROP | CLOSE,
             |b| {
                 let root = b.world.files.root.clone();
@@ -602,11 +635,7 @@ fn material() -> Vec<Case> {
                 let call = b.number(first_call(&service)?);
                 let (stream, token) = call.reduced(0);
                 let chunk = b.source(&token, &[token.len()])?;
-                let header = Header::new(
-                    call.xid,
-                    MSG,
-                    Lists::read(call.item(0).0 as u32, chunk),
-                );
+                let header = Header::new(call.xid, MSG, Lists::read(call.item(0).0 as u32, chunk));
                 let seen = b.ask(&Message::new(header, &stream, Kind::Unknown))?;
                 if seen.outcome == Outcome::Ok {
                     let major = Step::decode(call.xid, &seen.stream)?.major;
@@ -623,17 +652,12 @@ fn material() -> Vec<Case> {
             |b| {
                 let root = b.world.files.root.clone();
                 let (mut call, guard) = protect(b, nfs3::getattr(&root), NoService)?;
-                // Its length is the last word but the checksum's own.
                 let len = checksum_len(&call)?;
                 call.args = [call.auth.split_off(call.auth.len() - len), call.args].concat();
                 call.items = vec![(0, len)];
                 let (stream, checksum) = call.reduced(0);
                 let chunk = b.source(&checksum, &[len])?;
-                let header = Header::new(
-                    call.xid,
-                    MSG,
-                    Lists::read(call.item(0).0 as u32, chunk),
-                );
+                let header = Header::new(call.xid, MSG, Lists::read(call.item(0).0 as u32, chunk));
                 b.ask(&Message::new(header, &stream, call.kind).guarded(guard))
             },
         ),
@@ -642,7 +666,7 @@ fn material() -> Vec<Case> {
 
 /// Bytes of the checksum in the verifier of a call: those behind the credential, a flavor and a length.
 fn checksum_len(call: &Call) -> Result<usize, String> {
-    let mut words = crate::frame::Words::new(&call.auth);
+    let mut words = Words::new(&call.auth);
     words.word()?;
     words.opaque()?;
     words.word()?;
