@@ -190,9 +190,16 @@ impl World {
     pub fn context(&mut self) -> Result<Rc<Context>, String> {
         if self.context.is_none() {
             let service = self.gss.clone().ok_or("no --gss")?;
-            let tcp = &mut self.tcp;
-            let made = Context::establish(&service, |call| tcp.raw(call))?;
-            self.context = Some(Rc::new(made));
+            let mut made = Context::establish(&service, |call| self.tcp.raw(call));
+            // nfsd gives rpc.svcgssd 5 seconds, then closes the connection. Its first call takes
+            // longer on an emulated machine; clients ask again, too.
+            for _ in 0..3 {
+                if made.is_err() {
+                    self.tcp = Tcp::connect(self.tcp_address).map_err(|e| e.to_string())?;
+                    made = Context::establish(&service, |call| self.tcp.raw(call));
+                }
+            }
+            self.context = Some(Rc::new(made?));
         }
         Ok(self.context.clone().expect("just made"))
     }

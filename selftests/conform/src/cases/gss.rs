@@ -508,6 +508,8 @@ fn reply_lists(b: &mut Bench<'_>, chunk: bool) -> Result<Lists, String> {
 
 /// INIT, data of each service, DESTROY, and data again.
 fn life(b: &mut Bench<'_>, chunk: bool) -> Result<Seen, String> {
+    // The server's first context may take longer than a connection lives.
+    b.world.context()?;
     let context = establish(b, chunk)?;
     for service in [NoService, Integrity, Privacy] {
         let call = b.number(read_call(b, false, 3, 1000));
