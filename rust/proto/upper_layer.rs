@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which arguments of NFS may be reduced (RFC 8267 sections 4 and 6.1).
+//! Which arguments may be reduced: those of NFS (RFC 8267 sections 4 and 6.1), and none that
+//! RPCSEC_GSS protects (RFC 8166 section 8.2.2).
 //!
 //! RFC 8166 section 6.1: a Call that reduces another argument must not be processed. For versions 2
 //! and 3 the procedure says it all. In version 4 only a decoder of the COMPOUND could tell, so its
@@ -21,9 +22,20 @@ const NFS2_SYMLINK: u32 = 13;
 const NFS3_WRITE: u32 = 7;
 const NFS3_SYMLINK: u32 = 10;
 
+/// Flavor of RPCSEC_GSS credentials, and in them the procedure and service (RFC 2203 section 5) of
+/// arguments that are the upper layer's own.
+const RPCSEC_GSS: u32 = 6;
+const RPCSEC_GSS_DATA: u32 = 0;
+const RPC_GSS_SVC_NONE: u32 = 1;
+
 /// Whether a Call that begins with `rpc` may have a Read chunk at a position other than zero.
 pub(super) fn check_reducible(rpc: &[u8]) -> Result<(), Reason> {
-    match identity(rpc) {
+    let mut words = Reader::new(rpc);
+    let identity = identity(&mut words);
+    if is_wrapped(&mut words) {
+        return Err(Reason::NotReducible);
+    }
+    match identity {
         Some((_, _, NULL))
         | Some((NFS_PROGRAM, 2, NFS2_WRITE | NFS2_SYMLINK))
         | Some((NFS_PROGRAM, 3, NFS3_WRITE | NFS3_SYMLINK)) => Ok(()),
@@ -33,9 +45,27 @@ pub(super) fn check_reducible(rpc: &[u8]) -> Result<(), Reason> {
 }
 
 /// Program, version and procedure of a Call.
-fn identity(rpc: &[u8]) -> Option<(u32, u32, u32)> {
-    let mut words = Reader::new(rpc);
+fn identity(words: &mut Reader<'_>) -> Option<(u32, u32, u32)> {
     // XID, direction, RPC version.
     let _: [u8; 12] = words.array()?;
     Some((words.word()?, words.word()?, words.word()?))
+}
+
+/// Whether the arguments behind the credentials, which come next, are a token, or wrapped for
+/// integrity or privacy.
+fn is_wrapped(words: &mut Reader<'_>) -> bool {
+    let Some(RPCSEC_GSS) = words.word() else {
+        return false;
+    };
+    // Length, version, procedure, sequence number, service.
+    let mut fields = [0; 5];
+    for field in &mut fields {
+        match words.word() {
+            Some(word) => *field = word,
+            // sunrpc refuses such credentials.
+            None => return false,
+        }
+    }
+    let [_, _, procedure, _, service] = fields;
+    procedure != RPCSEC_GSS_DATA || service != RPC_GSS_SVC_NONE
 }

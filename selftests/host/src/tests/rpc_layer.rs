@@ -66,6 +66,44 @@ fn k_error_replies() {
 }
 
 #[test]
+fn r43_r44_nothing_that_gss_protects_is_reduced() {
+    const WRITE3: [u32; 6] = [X, 0, 2, 100_003, 3, 7];
+    const NULL3: [u32; 6] = [X, 0, 2, 100_003, 3, 0];
+    let seg = (0x4567, 8, 0x7f00_0000_5000);
+    // Procedure of RPCSEC_GSS, its service, and whether a Read chunk may carry an argument.
+    for (call_words, procedure, service, eligible) in [
+        (WRITE3, 0, 1, true),
+        (WRITE3, 0, 2, false),
+        (WRITE3, 0, 3, false),
+        (WRITE3, 0, 0, false),
+        (NULL3, 0, 1, true),
+        (NULL3, 1, 1, false),
+        (NULL3, 2, 1, false),
+        (NULL3, 3, 1, false),
+    ] {
+        let credential = [6, 24, 1, procedure, 5, service, 4, 0x1234];
+        let rpc = words(&[&call_words[..], &credential, &[0, 0]].concat());
+        let msg = Frame::msg(rpc.clone())
+            .read(u32::try_from(rpc.len()).unwrap(), seg)
+            .bytes();
+        let reduced = call(&msg);
+        let verdict = reduced.check_reducible(reduced.payload());
+        assert_eq!(
+            verdict.is_ok(),
+            eligible,
+            "{call_words:?} {procedure} {service}"
+        );
+        assert!(call(&Frame::msg(rpc.clone()).bytes())
+            .check_reducible(&rpc)
+            .is_ok());
+        // Credentials that end early are for sunrpc to refuse.
+        for end in (24..rpc.len()).step_by(4).filter(|end| *end < 48) {
+            assert!(reduced.check_reducible(&rpc[..end]).is_ok());
+        }
+    }
+}
+
+#[test]
 fn r40_only_eligible_arguments_are_reduced() {
     let seg = (0x4567, 8, 0x7f00_0000_5000);
     for (program, version, procedure, eligible) in [
