@@ -195,9 +195,9 @@ impl Mappings {
         context: &Sleepable,
     ) -> Result {
         self.has_room()?;
+        let direction = self.direction;
         // SAFETY: By this function's contract.
-        let joined =
-            unsafe { IovaRange::map(&self.device, &pieces, len, self.direction, context) }?;
+        let joined = unsafe { IovaRange::map(&self.device, &pieces, len, direction, context) }?;
         if let Some(joined) = joined {
             let addr = joined.addr();
             self.keep(Mapped::Joined(joined))?;
@@ -207,7 +207,7 @@ impl Mappings {
             let piece = piece?;
             self.has_room()?;
             // SAFETY: By this function's contract.
-            let mapping = unsafe { Mapping::new(&self.device, &piece, self.direction, context) }?;
+            let mapping = unsafe { Mapping::new(&self.device, &piece, direction, context) }?;
             let addr = mapping.addr();
             self.keep(Mapped::Piece(mapping))?;
             each(addr, piece.len())?;

@@ -87,9 +87,13 @@ impl IovaRange {
             return Ok(None);
         };
         for piece in pieces.clone() {
-            // SAFETY: By this function's contract. The pieces are whole pages, as was just seen, but
-            // for the two ends.
-            if let Err(e) = piece.and_then(|piece| unsafe { range.link(device, &piece) }) {
+            let linked = match piece {
+                // SAFETY: By this function's contract. The pieces are whole pages, as was just seen,
+                // but for the two ends.
+                Ok(piece) => unsafe { range.link(device, &piece) },
+                Err(e) => Err(e),
+            };
+            if let Err(e) = linked {
                 // SAFETY: The device was never told of the range.
                 unsafe { range.release(device) };
                 return Err(e);
