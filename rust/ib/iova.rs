@@ -83,7 +83,8 @@ impl IovaRange {
             return Ok(None);
         }
         let first = pieces.clone().next().ok_or(EMSGSIZE)??;
-        let Some(mut range) = Self::alloc(device, &first, len, direction) else {
+        // SAFETY: The device maps through an IOMMU, as was just seen.
+        let Some(mut range) = (unsafe { Self::alloc(device, &first, len, direction) }) else {
             return Ok(None);
         };
         for piece in pieces.clone() {
@@ -94,7 +95,7 @@ impl IovaRange {
                 Err(e) => Err(e),
             };
             if let Err(e) = linked {
-                // SAFETY: The device was never told of the range.
+                // SAFETY: Allocated for this device, which was never told of it.
                 unsafe { range.release(device) };
                 return Err(e);
             }
@@ -102,7 +103,7 @@ impl IovaRange {
         // SAFETY: By the type invariant the range is this device's, and its bytes are mapped.
         let synced = unsafe { ffi::svcrs_iova_sync(device.as_ptr(), &mut range.state, len) };
         if let Err(e) = to_result(synced) {
-            // SAFETY: As above.
+            // SAFETY: Allocated for this device, which was never told of it.
             unsafe { range.release(device) };
             return Err(e);
         }
@@ -111,15 +112,20 @@ impl IovaRange {
         Ok(Some(range))
     }
 
-    /// A range of `len` addresses with nothing behind them yet, of a device behind an IOMMU.
-    fn alloc(
+    /// A range of `len` addresses with nothing behind them yet.
+    ///
+    /// # Safety
+    ///
+    /// The device maps through an IOMMU, so that it has a DMA device.
+    unsafe fn alloc(
         device: &DeviceGuard,
         first: &PageRange<'_>,
         len: usize,
         direction: Direction,
     ) -> Option<Self> {
         let mut state: ffi::dma_iova_state = pin_init::zeroed();
-        // SAFETY: The device is registered while guarded; the range is valid memory by its invariant.
+        // SAFETY: The device is registered while guarded and has a DMA device by this function's contract;
+        // the range is valid memory by its invariant.
         let allocated = unsafe {
             ffi::svcrs_iova_alloc(
                 device.as_ptr(),
