@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Raw RPC-over-RDMA: all deterministic cases of rpcrdma-conform but those of conform_link."""
 # Tier: ci
+# Sources: selftests/conform
 
 import os
 import sys

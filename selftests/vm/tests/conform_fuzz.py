@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Raw RPC-over-RDMA: 5,000 mutated messages of a fixed seed (CONFORM_FUZZ=N: more)."""
 # Tier: ci
+# Sources: selftests/conform
 
 import os
 import sys

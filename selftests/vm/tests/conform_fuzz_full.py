@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Raw RPC-over-RDMA: 100,000 mutated messages."""
 # Tier: full
+# Sources: selftests/conform
 
 import os
 import sys

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Raw RPC-over-RDMA: a connection that is idle for longer than nfsd's age limit of 6 to 12 minutes."""
 # Tier: full
+# Sources: selftests/conform
 
 import os
 import sys

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Raw RPC-over-RDMA: the link goes down under load. A warning of rxe (rxe_completer) was seen; why is not known."""
 # Tier: full
+# Sources: selftests/conform
 
 import os
 import sys

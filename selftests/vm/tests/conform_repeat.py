@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Raw RPC-over-RDMA: memory faults 100 times, teardown, which has 12 and more rounds in each case, 20 times."""
 # Tier: full
+# Sources: selftests/conform
 
 import os
 import sys

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Does rpcrdma-conform notice? Each case has to fail against a peer that misbehaves."""
 # Tier: full
+# Sources: selftests/conform
 # Machines: 1
 
 import json

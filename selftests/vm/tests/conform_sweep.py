@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """WRITEs from Read chunks of 1 to 16 segments at each place in a page, and of 1 to 4 MiB."""
 # Tier: ci
+# Sources: selftests/conform
 
 import os
 import sys

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """WRITEs from Read chunks: each number of segments at each place in a page."""
 # Tier: full
+# Sources: selftests/conform
 
 import os
 import sys

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a machine boots from, made for one run: initramfs, modules image, scratch disk."""
 
+import glob
+import hashlib
 import os
 import shutil
 import subprocess
@@ -14,6 +16,19 @@ EARLY_MODULES = ["virtio_blk", "erofs", "overlay"]
 
 def output(*argv):
     return subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+
+
+def content_hash(places):
+    """A short hash of all source files at and below these places, the same in every checkout."""
+    total = hashlib.sha256()
+    paths = [path for place in places for path in [place, *glob.glob(f"{place}/**", recursive=True)]]
+    for path in sorted(set(paths)):
+        # Products of builds and of the interpreter.
+        product = path.endswith("_generated.rs") or "/__pycache__/" in path or "/target/" in path
+        if os.path.isfile(path) and not product:
+            with open(path, "rb") as f:
+                total.update(os.path.relpath(path, TOP).encode() + b"\0" + f.read())
+    return total.hexdigest()[:12]
 
 
 class Kernel:

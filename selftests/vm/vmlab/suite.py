@@ -8,6 +8,7 @@ failure, or Skip). Both declare themselves in comment lines of their head; see
 selftests/svcrdma/lib.sh.
 """
 
+import hashlib
 import importlib.util
 import os
 import re
@@ -18,7 +19,7 @@ from . import channel, images
 
 SELFTESTS = os.path.join(images.TOP, "selftests")
 TIERS = ["quick", "ci", "full"]
-DECLARATION = re.compile(r"^# (Tier|Machines|Transport|Driver|Limit): *(\S+)")
+DECLARATION = re.compile(r"^# (Tier|Machines|Transport|Driver|Limit|Sources): *(\S+)")
 DEFAULT_LIMIT = 300
 
 
@@ -53,6 +54,14 @@ class Test:
         self.transport = declared.get("Transport")
         self.driver = declared.get("Driver")
         self.limit = int(declared.get("Limit", DEFAULT_LIMIT))
+        self.sources = declared.get("Sources")  # a folder with more that the test is made of
+
+    def digest(self):
+        """A short hash of what the test is made of."""
+        total = hashlib.sha256(self.content.encode())
+        if self.sources:
+            total.update(images.content_hash([f"{images.TOP}/{self.sources}"]).encode())
+        return total.hexdigest()[:12]
 
     def why_not(self, lab):
         """Why it does not run in this laboratory, or None."""
