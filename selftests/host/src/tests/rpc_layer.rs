@@ -97,7 +97,7 @@ fn r43_r44_nothing_that_gss_protects_is_reduced() {
             .check_reducible(&rpc)
             .is_ok());
         // Credentials that end early are for sunrpc to refuse.
-        for end in (24..rpc.len()).step_by(4).filter(|end| *end < 48) {
+        for end in (24..48).step_by(4) {
             assert!(reduced.check_reducible(&rpc[..end]).is_ok());
         }
     }
