@@ -7,6 +7,7 @@ use serde_json::{json, Value};
 
 use crate::{
     answers::{Answers, Next},
+    case::setup,
     connection::{Connection, Event, Options},
     explain::{explain, is_call, Seen},
     frame::{hex, Lists, Segment},
@@ -261,8 +262,13 @@ impl<'w> Bench<'w> {
         self.answer(message)
     }
 
-    /// A call inline without lists that has to succeed.
+    /// A call inline without lists that has to succeed before a case can go on.
     pub fn must(&mut self, call: Call) -> Result<Seen, String> {
+        setup(self.succeed(call))
+    }
+
+    /// A call inline without lists that has to succeed: what a case looks at.
+    pub fn succeed(&mut self, call: Call) -> Result<Seen, String> {
         let call = self.number(call);
         let seen = self.ask(&Message::inline(&call, Lists::default()))?;
         if seen.outcome == Outcome::Ok {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::positive::{data, stored, succeeded, Cut, PLAIN};
 use crate::{
     bench::Bench,
-    case::{check, full, Case},
+    case::{check, full, setup, Case},
     explain::Seen,
     frame::{total, Header, Lists, Words, MSG},
     gss::{
@@ -583,8 +583,8 @@ fn broken() -> Vec<Case> {
                 let root = b.world.files.root.clone();
                 let (call, guard) = protect(b, nfs3::getattr(&root), NoService)?;
                 let message = Message::inline(&call, Lists::default()).guarded(guard);
-                let first = b.ask(&message)?;
-                succeeded(&first)?;
+                let first = setup(b.ask(&message))?;
+                setup(succeeded(&first))?;
                 // More than a client has credits: dropped calls have to give theirs back.
                 for _ in 1..40 {
                     let seen = b.ask(&message)?;

@@ -365,10 +365,10 @@ fn thresholds() -> Vec<Case> {
                 };
                 b.reconnect(&options)?;
                 let big = b.world.files.big.clone();
-                let inline = b.must(nfs3::read(&big, 5, 700))?;
+                let inline = b.succeed(nfs3::read(&big, 5, 700))?;
                 good_read(&inline, 5, 700, false)?;
                 let file = b.world.fresh_file()?;
-                succeeded(&b.must(nfs3::write(&file, 0, &pattern(1, 700)))?)?;
+                succeeded(&b.succeed(nfs3::write(&file, 0, &pattern(1, 700)))?)?;
                 stored(b, &file, &pattern(1, 700))?;
                 let cut = Cut {
                     segments: 2,

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     answers::Next,
     bench::Bench,
-    case::{check, full, one, Case},
+    case::{check, full, one, setup, Case},
     connection::Options,
     explain::Seen,
     frame::{self, words, Lists, Words, ERROR},
@@ -74,9 +74,9 @@ fn callback_of(
         let file = b.world.fresh_file()?;
         let open = Compound::new(1).sequence(&session, number, 0, false);
         let seen = b.must(open.handle(&file).open(client, b"opener").call())?;
-        check(seen.results.status == 0, || {
+        setup(check(seen.results.status == 0, || {
             format!("OPEN: {}", seen.describe())
-        })?;
+        }))?;
         if matches!(seen.results.number, 1 | 2) {
             break file;
         }
@@ -91,7 +91,7 @@ fn callback_of(
     b.world.tcp.call(nfs3::write(&file, 0, b"conflict"))?;
     let until = Instant::now() + b.world.limit();
     while b.reverse.is_empty() {
-        b.must(Call::null())?;
+        b.succeed(Call::null())?;
         check(Instant::now() < until, || {
             "a delegation is to be recalled, and no callback comes".into()
         })?;
@@ -153,12 +153,12 @@ fn answered(
         for message in make(&callback) {
             b.post(&message)?;
         }
-        let mut seen = b.must(Call::null())?;
+        let mut seen = b.succeed(Call::null())?;
         for _ in 0..20 {
-            seen = b.must(Compound::new(0).root().getattr().call())?;
+            seen = b.succeed(Compound::new(0).root().getattr().call())?;
         }
         // Whatever the answer was worth, the session can be used and let go.
-        b.must(Compound::new(1).destroy_session(&callback.session).call())?;
+        b.succeed(Compound::new(1).destroy_session(&callback.session).call())?;
         Ok(seen)
     })
 }
@@ -218,7 +218,7 @@ pub fn cases() -> Vec<Case> {
                     "a message".into()
                 })?;
                 check(b.reverse.is_empty(), || "a callback".into())?;
-                b.must(Compound::new(1).destroy_session(&session).call())
+                b.succeed(Compound::new(1).destroy_session(&session).call())
             },
         ),
         answered(
@@ -307,7 +307,7 @@ pub fn cases() -> Vec<Case> {
             let message = Message::inline(&Call::null().xid(callback.xid), Lists::default());
             let seen = b.ask(&message)?;
             b.post(&callback.right())?;
-            b.must(Compound::new(1).destroy_session(&callback.session).call())?;
+            b.succeed(Compound::new(1).destroy_session(&callback.session).call())?;
             Ok(seen)
         },
     ));
@@ -327,11 +327,11 @@ pub fn cases() -> Vec<Case> {
                 ))?;
                 if i % 30 == 29 {
                     // Keep within the credits: replies of the reverse direction take Receives too.
-                    b.must(Call::null())?;
+                    b.succeed(Call::null())?;
                     b.evidence.clear();
                 }
             }
-            let grant = b.must(Call::null())?.grant.min(32) as usize;
+            let grant = b.succeed(Call::null())?.grant.min(32) as usize;
             let sent: Vec<_> = (0..grant).map(|_| null(b)).collect();
             sent.iter().try_for_each(|m| b.post(m))?;
             let answers = b.answers(&sent, grant)?;
@@ -366,7 +366,7 @@ pub fn cases() -> Vec<Case> {
                 return Ok(ungranted());
             };
             b.post(&callback.right())?;
-            b.must(Compound::new(1).destroy_session(&callback.session).call())
+            b.succeed(Compound::new(1).destroy_session(&callback.session).call())
         }));
     }
     // With a broken header its direction cannot be known: RFC 8166, section 4.5, asks
@@ -386,7 +386,7 @@ pub fn cases() -> Vec<Case> {
             let xid = callback.xid;
             let broken = [0, 1, u32::MAX, 0, xid, 1, 0, 0, 0, 0];
             let seen = b.ask(&Message::words(xid, 1, 0, &broken))?;
-            b.must(Call::null())?;
+            b.succeed(Call::null())?;
             Ok(seen)
         },
     ));
@@ -416,7 +416,7 @@ pub fn cases() -> Vec<Case> {
                     b.close()?;
                 }
                 b.reconnect(&Options::default())?;
-                b.must(Call::null())
+                b.succeed(Call::null())
             },
         ));
     }

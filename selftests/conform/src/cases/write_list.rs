@@ -3,7 +3,7 @@
 
 use crate::{
     bench::Bench,
-    case::{check, full, one, Case},
+    case::{check, full, one, setup, Case},
     explain::Seen,
     frame::{total, words, Header, Lists, Segment, MSG},
     message::Message,
@@ -76,6 +76,10 @@ fn claimed(bench: &mut Bench<'_>, memory: usize, lengths: &[u32]) -> Result<Vec<
 
 /// READDIR whose reply is `len` bytes of RPC, from asking once with a generous chunk.
 pub fn readdir_len(bench: &mut Bench<'_>) -> Result<(Call, usize), String> {
+    setup(long_readdir(bench))
+}
+
+fn long_readdir(bench: &mut Bench<'_>) -> Result<(Call, usize), String> {
     let many = bench.world.files.many.clone();
     let chunk = bench.chunk(&[16384])?;
     let call = bench.number(nfs3::readdir(&many, 8192));
