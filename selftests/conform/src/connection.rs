@@ -14,6 +14,7 @@ use verbs_sys as sys;
 
 use crate::{
     cm::{self, Channel, Id},
+    frame::Segment,
     memory::{failed, Access, Domain, Region},
     private::Settings,
     send::Send,
@@ -34,6 +35,8 @@ pub struct Options {
     pub retry: u8,
     pub port_space: u32,
     pub repost: bool,
+    /// The Receive of a message shorter than that is lost.
+    pub leaks_below: usize,
 }
 
 impl Default for Options {
@@ -53,6 +56,7 @@ impl Default for Options {
             retry: 6,
             port_space: sys::RDMA_PS_TCP,
             repost: true,
+            leaks_below: 0,
         }
     }
 }
@@ -281,6 +285,40 @@ impl Connection {
         Ok(())
     }
 
+    /// RDMA Read into a region, which has to be kept until nothing is outstanding.
+    pub fn fetch(&mut self, into: &Region, at: usize, from: &Segment) -> io::Result<()> {
+        let mut element = sys::ibv_sge {
+            addr: into.address() + at as u64,
+            length: from.length,
+            lkey: into.local_key(),
+        };
+        // SAFETY: zero is valid for all fields, unions included.
+        let mut request: sys::ibv_send_wr = unsafe { mem::zeroed() };
+        request.wr_id = 1 << 32 | self.sent;
+        request.sg_list = &mut element;
+        request.num_sge = 1;
+        request.send_flags = sys::IBV_SEND_SIGNALED;
+        let kind = Send::Read {
+            key: from.handle,
+            address: from.offset,
+        };
+        kind.apply(&mut request);
+        let mut bad = ptr::null_mut();
+        // SAFETY: a region that is gone is withdrawn from the device first.
+        let error = unsafe { sys::ibv_post_send(self.qp(), &mut request, &mut bad) };
+        if error != 0 {
+            return Err(io::Error::from_raw_os_error(error));
+        }
+        self.sent += 1;
+        self.sending.push((request.wr_id, None));
+        Ok(())
+    }
+
+    /// Work requests that have not ended.
+    pub fn outstanding(&self) -> usize {
+        self.sending.len()
+    }
+
     /// Bind a memory window, which lives as long as the connection.
     pub fn bind(&mut self, window: Window, mut request: sys::ibv_send_wr) -> io::Result<()> {
         request.wr_id = 1 << 32 | self.sent;
@@ -392,7 +430,7 @@ impl Connection {
             invalidated,
             immediate: flags & sys::IBV_WC_WITH_IMM != 0,
         });
-        if self.options.repost {
+        if self.options.repost && wc.byte_len as usize >= self.options.leaks_below {
             let _ = self.post_receive(slot);
         }
     }
