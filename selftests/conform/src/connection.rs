@@ -418,9 +418,11 @@ impl Connection {
         }
         let slot = wc.wr_id as usize;
         let flags = wc.wc_flags;
+        // rxe has the kernel's value of the flag, which is this one here; connections have no other use for it.
+        let with_key = sys::IBV_WC_WITH_INV | sys::IBV_WC_IP_CSUM_OK;
         // SAFETY: either member is a plain word.
-        let invalidated = (flags & sys::IBV_WC_WITH_INV != 0)
-            .then(|| unsafe { wc.__bindgen_anon_1.invalidated_rkey });
+        let invalidated =
+            (flags & with_key != 0).then(|| unsafe { wc.__bindgen_anon_1.invalidated_rkey });
         self.inbox.push_back(Event::Received {
             bytes: self
                 .receives
