@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which arguments may be reduced: those of NFS (RFC 8267 sections 4 and 6.1), and none that
+//! Programs, and which arguments may be reduced: those of NFS (RFC 8267 sections 4 and 6.1), and none that
 //! RPCSEC_GSS protects (RFC 8166 section 8.2.2).
 //!
 //! RFC 8166 section 6.1: a Call that reduces another argument must not be processed. For versions 2
@@ -9,7 +9,10 @@
 
 use super::{
     reject::Reason,
-    wire::Reader, //
+    wire::{
+        roundup4,
+        Reader, //
+    },
 };
 
 const NFS_PROGRAM: u32 = 100_003;
@@ -28,8 +31,19 @@ const RPCSEC_GSS: u32 = 6;
 const RPCSEC_GSS_DATA: u32 = 0;
 const RPC_GSS_SVC_NONE: u32 = 1;
 
-/// Whether a Call that begins with `rpc` may have a Read chunk at a position other than zero.
-pub(super) fn check_reducible(rpc: &[u8]) -> Result<(), Reason> {
+/// Whether an RPC program and version are those of NFS version 4.
+pub(crate) fn is_nfs4(program: (u32, u32)) -> bool {
+    program == (NFS_PROGRAM, 4)
+}
+
+/// Whether a Call that begins with `rpc` may have Read chunks at positions other than zero, of which
+/// `first` is the lowest.
+pub(super) fn check_reducible(rpc: &[u8], first: u32) -> Result<(), Reason> {
+    // What is in front of the first chunk is in `rpc`; a chunk in the credentials would also hide
+    // what they say.
+    if header_len(rpc).is_none_or(|len| u64::from(first) < len) {
+        return Err(Reason::PositionInCallHeader);
+    }
     let mut words = Reader::new(rpc);
     let identity = identity(&mut words);
     if is_wrapped(&mut words) {
@@ -42,6 +56,20 @@ pub(super) fn check_reducible(rpc: &[u8]) -> Result<(), Reason> {
         Some((NFS_PROGRAM, 2 | 3, _) | (NFS_ACL_PROGRAM, _, _)) => Err(Reason::NotReducible),
         _ => Ok(()),
     }
+}
+
+/// Bytes in front of the arguments: up to the end of the verifier.
+fn header_len(rpc: &[u8]) -> Option<u64> {
+    let mut words = Reader::new(rpc);
+    let mut len = u64::try_from(words.bytes(24)?.len()).ok()?;
+    // Credentials and verifier.
+    for _ in 0..2 {
+        let _flavor = words.word()?;
+        let body = roundup4(words.word()?);
+        words.bytes(usize::try_from(body).ok()?)?;
+        len = len.saturating_add(8).saturating_add(body);
+    }
+    Some(len)
 }
 
 /// Program, version and procedure of a Call.

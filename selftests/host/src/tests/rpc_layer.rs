@@ -18,7 +18,10 @@ use crate::{
         Frame,
         X, //
     },
-    proto::ReplyForm,
+    proto::{
+        reject::Reason,
+        ReplyForm, //
+    },
 };
 
 /// Calls that sunrpc refuses: RPC version; program, version, procedure; credential length.
@@ -96,9 +99,19 @@ fn r43_r44_nothing_that_gss_protects_is_reduced() {
         assert!(call(&Frame::msg(rpc.clone()).bytes())
             .check_reducible(&rpc)
             .is_ok());
-        // Credentials that end early are for sunrpc to refuse.
-        for end in (24..48).step_by(4) {
-            assert!(reduced.check_reducible(&rpc[..end]).is_ok());
+        // A chunk in the credentials or in the verifier would hide what they say.
+        for position in (40..rpc.len()).step_by(4) {
+            let position = u32::try_from(position).unwrap();
+            let inside = Frame::msg(rpc.clone()).read(position, seg).bytes();
+            let inside = call(&inside);
+            let verdict = inside.check_reducible(inside.payload());
+            assert_eq!(
+                verdict.unwrap_err().reason(),
+                Reason::PositionInCallHeader,
+                "{position}"
+            );
+            let short = &rpc[..position as usize];
+            assert!(inside.check_reducible(short).is_err());
         }
     }
 }
