@@ -325,7 +325,7 @@ impl<'a> Fuzzer<'a> {
                     kind: Kind::Any,
                     ..sent.clone()
                 };
-                if sent.kind == Kind::Compound && first.contains("no decoder") {
+                if matches!(sent.kind, Kind::Compound(_)) && first.contains("no decoder") {
                     explain(bytes, &any, &memory).map_err(|_| first)
                 } else {
                     Err(first)
@@ -522,7 +522,7 @@ impl<'a> Fuzzer<'a> {
                         },
                     ),
                     &call.reduced(0).0,
-                    Kind::Compound,
+                    call.kind,
                 )
             }
             _ => Message::inline(

@@ -5,7 +5,7 @@ use crate::{
     frame::{self, Lists},
     message::Message,
     rng::Rng,
-    rpc::{Kind, MOUNT, NFS, NFSACL},
+    rpc::{Kind, Ops, MOUNT, NFS, NFSACL},
 };
 
 /// Values that have broken decoders before.
@@ -50,7 +50,7 @@ pub fn kind(message: &Message, before: Kind) -> Kind {
         (NFS, 3, 7) => Kind::Write,
         (NFS, 3, 16) => Kind::Readdir,
         (NFS, 3, 17) => Kind::Readdirplus,
-        (NFS, 4, 1) => Kind::Compound,
+        (NFS, 4, 1) => Kind::Compound(Ops::ANY),
         _ => Kind::Unknown,
     }
 }

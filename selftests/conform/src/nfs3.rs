@@ -35,7 +35,7 @@ pub fn lookup(dir: &[u8], name: &str) -> Call {
 }
 
 pub fn access(handle: &[u8]) -> Call {
-    call(4, Kind::Unknown, &[opaque(handle), words(&[0x3f])])
+    call(4, Kind::Access, &[opaque(handle), words(&[0x3f])])
 }
 
 pub fn readlink(handle: &[u8]) -> Call {
@@ -99,6 +99,10 @@ pub fn readdir(dir: &[u8], count: u32) -> Call {
         Kind::Readdir,
         &[opaque(dir), words(&[0, 0, 0, 0, count])],
     )
+}
+
+pub fn fsinfo(root: &[u8]) -> Call {
+    call(19, Kind::Fsinfo, &[opaque(root)])
 }
 
 pub fn readdirplus(dir: &[u8], count: u32) -> Call {

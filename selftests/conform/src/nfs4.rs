@@ -4,7 +4,7 @@
 use crate::{
     frame::words,
     nfs3::opaque,
-    rpc::{Call, Kind, NFS},
+    rpc::{Call, Kind, Ops, NFS},
 };
 
 /// A COMPOUND under construction.
@@ -12,7 +12,7 @@ use crate::{
 pub struct Compound {
     minor: u32,
     ops: Vec<u8>,
-    count: u32,
+    numbers: Vec<u8>,
     items: Vec<(usize, usize)>,
 }
 
@@ -24,7 +24,7 @@ impl Compound {
         Self {
             minor,
             ops: Vec::new(),
-            count: 0,
+            numbers: Vec::new(),
             items: Vec::new(),
         }
     }
@@ -32,7 +32,7 @@ impl Compound {
     pub fn op(mut self, number: u32, args: &[Vec<u8>]) -> Self {
         self.ops.extend(words(&[number]));
         args.iter().for_each(|a| self.ops.extend_from_slice(a));
-        self.count += 1;
+        self.numbers.push(number as u8);
         self
     }
 
@@ -52,8 +52,9 @@ impl Compound {
     }
 
     pub fn call(self) -> Call {
-        let head = words(&[0, self.minor, self.count]);
-        let mut call = Call::new(NFS, 4, 1, Kind::Compound, [head.clone(), self.ops].concat());
+        let head = words(&[0, self.minor, self.numbers.len() as u32]);
+        let kind = Kind::Compound(Ops::new(&self.numbers));
+        let mut call = Call::new(NFS, 4, 1, kind, [head.clone(), self.ops].concat());
         call.items = self
             .items
             .iter()

@@ -161,7 +161,7 @@ fn arguments() -> Vec<Case> {
                     let chunk = b.source(&source, &lengths)?;
                     let header =
                         Header::new(call.xid, MSG, Lists::read(call.item(0).0 as u32, chunk));
-                    let seen = b.ask(&Message::new(header, &call.reduced(0).0, Kind::Compound))?;
+                    let seen = b.ask(&Message::new(header, &call.reduced(0).0, call.kind))?;
                     succeeded(&seen)?;
                     check(seen.results.ops.len() == 3, || {
                         format!("{:?}", seen.results.ops)

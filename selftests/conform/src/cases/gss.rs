@@ -18,7 +18,7 @@ use crate::{
     nfs3,
     nfs4::Compound,
     outcome::{Outcome, CLOSE, DROP, EC, OK, RPCERR},
-    rpc::{Call, Kind, Status},
+    rpc::{Call, Status},
     world::{long_target, pattern, BIG, LINK, NAMES},
 };
 
@@ -638,7 +638,7 @@ fn material() -> Vec<Case> {
                 let (stream, token) = call.reduced(0);
                 let chunk = b.source(&token, &[token.len()])?;
                 let header = Header::new(call.xid, MSG, Lists::read(call.item(0).0 as u32, chunk));
-                let seen = b.ask(&Message::new(header, &stream, Kind::Unknown))?;
+                let seen = b.ask(&Message::new(header, &stream, call.kind))?;
                 if seen.outcome == Outcome::Ok {
                     let major = Step::decode(call.xid, &seen.stream)?.major;
                     check(major > 1, || "the token was taken".into())?;

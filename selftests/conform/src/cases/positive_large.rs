@@ -257,7 +257,7 @@ fn large() -> Vec<Case> {
                         ..Lists::default()
                     },
                 );
-                let seen = b.ask(&Message::new(header, &[], Kind::Compound))?;
+                let seen = b.ask(&Message::new(header, &[], call.kind))?;
                 succeeded(&seen)?;
                 stored(b, &file, &bytes)?;
                 Ok(seen)
