@@ -14,6 +14,7 @@ use verbs_sys as sys;
 
 use crate::{
     cm::{self, Channel, Id},
+    explain::unexplained,
     memory::{failed, Access, Domain, Region},
     private::Settings,
     send::Send,
@@ -395,6 +396,26 @@ impl Connection {
         if self.options.repost {
             let _ = self.post_receive(slot);
         }
+    }
+
+    /// Whether the server may send something like this here.
+    pub fn vet(&self, len: usize, invalidated: bool, immediate: bool) -> Result<(), String> {
+        let (mine, theirs) = (&self.options.private, &self.peer);
+        let threshold = Settings::threshold(mine, theirs);
+        if len > threshold {
+            return Err(unexplained(format!(
+                "a Send of {len} bytes, the threshold is {threshold}"
+            )));
+        }
+        if immediate {
+            return Err(unexplained("a Send with immediate data"));
+        }
+        if invalidated && !(Settings::invalidates(mine) && Settings::invalidates(theirs)) {
+            return Err(unexplained(
+                "Send with Invalidate, and not both sides have said that they support it",
+            ));
+        }
+        Ok(())
     }
 
     pub fn region(&self, len: usize) -> io::Result<Region> {

@@ -9,6 +9,7 @@ mod cases;
 mod cm;
 mod connection;
 mod corpus;
+mod evidence;
 mod explain;
 mod fake;
 mod frame;

@@ -125,6 +125,7 @@ fn read_whole(
     cut: Cut,
 ) -> Result<Seen, String> {
     let from = if len == BIG { 0 } else { 3 };
+    let len = len.min(b.world.most_read());
     let call = read_call(b, v4, from, len);
     let chunk = cut.chunk(b, len.next_multiple_of(4) + MORE, None)?;
     let message = inline(b, call, service, Lists::reply(chunk))?;
@@ -144,6 +145,7 @@ fn write_whole(
     cut: Cut,
     reply: Option<usize>,
 ) -> Result<Seen, String> {
+    let len = len.min(b.world.most_written());
     let file = b.world.fresh_file()?;
     let bytes = pattern(11, len);
     let message = long(b, write_call(v4, &file, &bytes), service, cut, reply)?;

@@ -78,6 +78,7 @@ pub fn read(
     len: usize,
     cut: Cut,
 ) -> Result<Seen, String> {
+    let len = len.min(b.world.most_read());
     let big = b.world.files.big.clone();
     let call = if v4 {
         Compound::new(0)
@@ -103,6 +104,7 @@ pub fn read(
 }
 
 pub fn write(b: &mut Bench<'_>, v4: bool, len: usize, cut: Cut) -> Result<Seen, String> {
+    let len = len.min(b.world.most_written());
     let file = b.world.fresh_file()?;
     let bytes = pattern(11, len);
     let call = if v4 {

@@ -62,6 +62,7 @@ pub fn cases() -> Vec<Case> {
         ("M063b", 65536, "WRITE3 of 64 KiB in one Read segment"),
     ] {
         cases.push(full(id, "8166 3.4.5", sends, OK, move |b| {
+            let len = len.min(b.world.most_written());
             let write = Write::new(b, len)?;
             let reads = write.segments(b, &[len])?;
             let seen = b.ask(&write.message(reads))?;
@@ -81,8 +82,9 @@ pub fn cases() -> Vec<Case> {
             EC | RPCERR | OK | CLOSE,
             move |b| {
                 let write = Write::new(b, 64)?;
-                let big = b.region((1 << 20) + extra)?;
-                let segment = b.segment(big, 0, (1 << 20) + extra);
+                let len = b.world.most_written() + extra;
+                let big = b.region(len)?;
+                let segment = b.segment(big, 0, len);
                 let seen = b.ask(
                     &write
                         .message(vec![(write.position, segment)])
@@ -255,9 +257,9 @@ fn budgets() -> Vec<Case> {
             format!("WRITE3 of 1 MiB and {more} bytes, the last {more} in a segment of their own"),
             accept,
             move |b| {
-                let len = (1 << 20) + more;
-                let write = Write::new(b, len)?;
-                let reads = write.segments(b, &[1 << 20, more])?;
+                let most = b.world.most_written();
+                let write = Write::new(b, most + more)?;
+                let reads = write.segments(b, &[most, more])?;
                 let seen = b.ask(&write.message(reads))?;
                 if seen.outcome == Outcome::Ok && seen.results.status == 0 {
                     let stored = b.world.content(&write.file, 1 << 20)?;

@@ -38,6 +38,8 @@ pub fn session_of(
     let chunk = b.chunk(&[4096])?;
     let compound = Compound::new(minor).create_session(client, number, flags, PROGRAM, back);
     let call = b.number(compound.call());
+    // The first callback may overtake the reply.
+    b.backchannel |= flags & 2 != 0;
     let seen = b.ask(&Message::inline(&call, Lists::reply(chunk)))?;
     check(seen.results.status == 0, || {
         format!("CREATE_SESSION: {}", seen.describe())
