@@ -51,6 +51,7 @@ fn main() -> ExitCode {
 }
 
 fn run(options: Options) -> Result<bool, String> {
+    options.check()?;
     let profile = options
         .profile
         .as_deref()
@@ -59,7 +60,7 @@ fn run(options: Options) -> Result<bool, String> {
     if let Some(stranger) = profile.ids().find(|id| !cases.iter().any(|c| &c.id == *id)) {
         return Err(format!("the profile names {stranger}, which is no case"));
     }
-    cases.retain(|c| options.selects(&c.id) && !profile.skips(&c.id));
+    cases.retain(|c| options.selects(&c.id));
     if options.list {
         cases.iter().for_each(|c| {
             let needs = match c.needs {
@@ -109,11 +110,14 @@ fn run(options: Options) -> Result<bool, String> {
         runner.failed,
         runner.known,
         runner.surprises.len(),
-        runner.skipped
+        runner.skipped.len()
     );
     if let Some(path) = &options.json {
-        let report = serde_json::json!({ "server": server.to_string(), "seed": options.seed, "cases": runner.report });
-        std::fs::write(path, format!("{report:#}\n")).map_err(|e| format!("{path}: {e}"))?;
+        let report = serde_json::json!({
+            "server": server.to_string(), "seed": options.seed,
+            "cases": runner.report, "skipped": runner.skipped,
+        });
+        evidence::write(path, &report)?;
     }
     if let Some(path) = &options.corpus {
         corpus::write(path, &runner.report)?;
