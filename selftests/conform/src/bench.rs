@@ -40,6 +40,8 @@ pub struct Bench<'w> {
     threshold: usize,
     regions: Vec<(Region, Vec<u8>)>,
     writable: Vec<Segment>,
+    /// All that has been advertised for writing.
+    advertised: Vec<Segment>,
 }
 
 impl<'w> Bench<'w> {
@@ -57,6 +59,7 @@ impl<'w> Bench<'w> {
             threshold: 4096,
             regions: Vec::new(),
             writable: Vec::new(),
+            advertised: Vec::new(),
         };
         bench.set_threshold();
         bench
@@ -111,6 +114,7 @@ impl<'w> Bench<'w> {
         let intact = self.canaries();
         self.regions.clear();
         self.writable.clear();
+        self.advertised.clear();
         self.connection = None;
         intact
     }
@@ -139,6 +143,7 @@ impl<'w> Bench<'w> {
             step["offered"] = evidence::offered(&message.lists, &|s| self.found(s)).into();
         }
         self.evidence.push(step);
+        self.advertised.extend(message.lists.echoed().flatten());
         self.connection()?
             .send_as(&message.bytes, kind, pieces)
             .map_err(|e| format!("send: {e}"))
@@ -168,7 +173,12 @@ impl<'w> Bench<'w> {
 
     /// What an answer says.
     pub fn understand(&mut self, bytes: &[u8], sent: &Message) -> Result<Seen, String> {
-        let seen = explain(bytes, sent, &|s| self.found(s))?;
+        let explained = explain(bytes, sent, &|s| self.found(s));
+        if explained.is_err() {
+            // What it reports is not known.
+            self.writable.extend(sent.lists.echoed().flatten());
+        }
+        let seen = explained?;
         self.world.compare(&seen, sent)?;
         if seen.lists.echoed().flatten().any(|s| s.length > 0) {
             let placed = evidence::placed(&seen.lists, &|s| self.found(s));
@@ -199,8 +209,14 @@ impl<'w> Bench<'w> {
             self.note("invalidated", format!("{key:#x}"));
             self.invalidated.push(key);
         }
-        self.connection()?
-            .vet(bytes.len(), invalidated.is_some(), immediate)
+        let vetted = self
+            .connection()?
+            .vet(bytes.len(), invalidated.is_some(), immediate);
+        if vetted.is_err() {
+            // Nobody looks at what it reports.
+            self.writable.append(&mut self.advertised);
+        }
+        vetted
     }
 
     /// Calls of the reverse direction may come only where a session has them.

@@ -14,7 +14,6 @@ use verbs_sys as sys;
 
 use crate::{
     cm::{self, Channel, Id},
-    explain::unexplained,
     memory::{failed, Access, Domain, Region},
     private::Settings,
     send::Send,
@@ -403,17 +402,17 @@ impl Connection {
         let (mine, theirs) = (&self.options.private, &self.peer);
         let threshold = Settings::threshold(mine, theirs);
         if len > threshold {
-            return Err(unexplained(format!(
+            return Err(format!(
                 "a Send of {len} bytes, the threshold is {threshold}"
-            )));
+            ));
         }
         if immediate {
-            return Err(unexplained("a Send with immediate data"));
+            return Err("a Send with immediate data".into());
         }
         if invalidated && !(Settings::invalidates(mine) && Settings::invalidates(theirs)) {
-            return Err(unexplained(
-                "Send with Invalidate, and not both sides have said that they support it",
-            ));
+            return Err(
+                "Send with Invalidate, and not both sides have said that they support it".into(),
+            );
         }
         Ok(())
     }
