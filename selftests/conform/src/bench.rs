@@ -25,6 +25,19 @@ use crate::{
 /// Units of silence after which a message counts as dropped, if a probe is answered then.
 const GRACE: u32 = 8;
 
+/// A message that a case would have sent, and what it names.
+pub struct Taken {
+    pub message: Message,
+    pub regions: Vec<Memory>,
+}
+
+/// A region as it is then.
+pub struct Memory {
+    pub key: u32,
+    pub address: u64,
+    pub content: Vec<u8>,
+}
+
 pub struct Bench<'w> {
     pub world: &'w mut World,
     pub accept: Accept,
@@ -33,6 +46,8 @@ pub struct Bench<'w> {
     pub reverse: Vec<Vec<u8>>,
     /// Keys that the server has invalidated.
     pub invalidated: Vec<u32>,
+    /// The first message is to be taken from here, not sent.
+    pub taken: Option<Option<Taken>>,
     /// A session on this connection has, or has been asked for, callbacks.
     pub backchannel: bool,
     connection: Option<Connection>,
@@ -53,6 +68,7 @@ impl<'w> Bench<'w> {
             evidence: Vec::new(),
             reverse: Vec::new(),
             invalidated: Vec::new(),
+            taken: None,
             backchannel: false,
             connection,
             options,
@@ -85,6 +101,11 @@ impl<'w> Bench<'w> {
             self.reconnect(&Options::default())?;
         }
         Ok(self.connection.as_mut().expect("just made"))
+    }
+
+    /// Let all go but the connection.
+    pub fn leave(mut self) -> Option<Connection> {
+        self.connection.take()
     }
 
     /// Close the connection and open one with other settings. Memory goes with it.
@@ -138,6 +159,18 @@ impl<'w> Bench<'w> {
     }
 
     pub fn post_as(&mut self, message: &Message, kind: Send, pieces: usize) -> Result<(), String> {
+        if let Some(taken) = &mut self.taken {
+            let regions = self.regions.iter().map(|(region, _)| Memory {
+                key: region.key,
+                address: region.address(),
+                content: region.bytes(0, region.len()),
+            });
+            taken.get_or_insert_with(|| Taken {
+                message: message.clone(),
+                regions: regions.collect(),
+            });
+            return Err("taken, not sent".into());
+        }
         let mut step = json!({ "sent": hex(&message.bytes), "opcode": kind.name() });
         if !message.lists.reads.is_empty() {
             step["offered"] = evidence::offered(&message.lists, &|s| self.found(s)).into();

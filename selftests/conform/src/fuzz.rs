@@ -6,6 +6,7 @@
 
 mod bases;
 mod run;
+mod shapes;
 
 pub use run::run;
 
@@ -17,6 +18,8 @@ use std::{
 };
 
 use serde_json::{json, Value};
+
+use shapes::Shape;
 
 use crate::{
     connection::{self, Connection, Event},
@@ -32,7 +35,8 @@ use crate::{
 /// Messages under way at once, with a probe behind them.
 const ROUND: usize = 16;
 
-/// Regions that a message can name: four for data, one with a whole call.
+/// Regions that a message can name: four for data, one with a whole call. Those behind them are
+/// what cases have.
 const SIZES: [usize; 5] = [4096, 1000, 16384, 64, 1024];
 const WHOLE: usize = 4;
 
@@ -90,12 +94,14 @@ struct Fuzzer<'a> {
     /// Those under way, for a report.
     current: Range<u64>,
     scratch: Vec<u8>,
+    shapes: Vec<Shape>,
     tally: Tally,
 }
 
 impl<'a> Fuzzer<'a> {
     fn new(world: &'a mut World, seed: u64) -> Result<Self, String> {
         let scratch = world.fresh_file()?;
+        let shapes = shapes::shapes(world)?;
         Ok(Self {
             world,
             seed,
@@ -105,6 +111,7 @@ impl<'a> Fuzzer<'a> {
             received: VecDeque::new(),
             current: 0..0,
             scratch,
+            shapes,
             tally: Tally::default(),
         })
     }
@@ -200,6 +207,8 @@ impl<'a> Fuzzer<'a> {
                 Some(_) => {}
             }
         }
+        // For the report: one like it.
+        self.ready()?;
         let sent = self.message(i)?;
         self.recent.insert(sent.message.xid, sent);
         Err(format!(

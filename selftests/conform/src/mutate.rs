@@ -189,7 +189,7 @@ pub fn must_stay(
     }
     // A call cut short (M013, M014, M023), RPCSEC_GSS without a context (M186).
     let (flavor, credential) = (word(&stream, 24), word(&stream, 28) as usize);
-    if stream.len() < was_stream.len() || matches!(flavor, 6 | 7) {
+    if stream.len() < was_stream.len().max(40) || matches!(flavor, 6 | 7) {
         return false;
     }
     // A credential that is too long (M185), or the verifier behind one that is not.

@@ -26,6 +26,26 @@ mod write_list;
 
 use crate::case::Case;
 
+/// Those that begin with a message on a connection as usual: what the fuzzer mutates.
+pub fn messages() -> Vec<Case> {
+    let groups: [fn() -> Vec<Case>; 12] = [
+        length::cases,
+        fixed_header::cases,
+        read_list::cases,
+        read_sizes::cases,
+        position_zero::cases,
+        write_list::cases,
+        reply_chunk::cases,
+        rules::cases,
+        compound::cases,
+        arguments::cases,
+        positive::cases,
+        rpc::cases,
+    ];
+    let cases = groups.iter().flat_map(|group| group());
+    cases.filter(|case| case.needs.is_empty()).collect()
+}
+
 pub fn all() -> Vec<Case> {
     let groups: [fn() -> Vec<Case>; 22] = [
         length::cases,

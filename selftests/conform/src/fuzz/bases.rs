@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-//! The messages that the fuzzer mutates: all shapes of the reference frames and of the cases.
+//! The messages that the fuzzer mutates: what cases send, and calls that servers take.
 
 use std::collections::btree_map::Entry;
 
-use super::{Answer, Fuzzer, Sent, Watched, ROUND, SIZES, WHOLE};
+use super::{shapes::LONGEST, Answer, Fuzzer, Sent, Watched, ROUND, SIZES, WHOLE};
 use crate::{
     frame::{words, Header, Lists, Segment, MSG, MSGP},
     message::Message,
@@ -17,11 +17,12 @@ use crate::{
 
 impl Fuzzer<'_> {
     fn segment(&mut self, slot: usize, size: usize) -> Result<Segment, String> {
+        let length = SIZES.get(size).copied().unwrap_or(LONGEST);
         let connection = self.connection.as_ref().ok_or("no connection")?;
         let watched = match self.regions.entry((slot, size)) {
             Entry::Occupied(there) => there.into_mut(),
             Entry::Vacant(none) => {
-                let region = connection.region(SIZES[size]).map_err(|e| e.to_string())?;
+                let region = connection.region(length).map_err(|e| e.to_string())?;
                 let before = region.snapshot();
                 let open = vec![false; before.len()];
                 none.insert(Watched {
@@ -31,15 +32,25 @@ impl Fuzzer<'_> {
                 })
             }
         };
-        Ok(watched.region.segment(0, SIZES[size]))
+        Ok(watched.region.segment(0, length))
+    }
+
+    /// The region of a case by number, with this in it.
+    pub fn memory(&mut self, slot: usize, number: usize, data: &[u8]) -> Result<Segment, String> {
+        self.holding(slot, SIZES.len() + number, data)
+    }
+
+    fn holding(&mut self, slot: usize, size: usize, data: &[u8]) -> Result<Segment, String> {
+        let segment = self.segment(slot, size)?;
+        let watched = self.regions.get_mut(&(slot, size)).ok_or("no region")?;
+        watched.region.fill(0, data);
+        watched.before = watched.region.snapshot();
+        Ok(segment)
     }
 
     /// A whole call in memory of its own, in segments of these lengths (the last has the rest).
     fn whole(&mut self, slot: usize, call: &[u8], first: &[usize]) -> Result<Vec<Segment>, String> {
-        let all = self.segment(slot, WHOLE)?;
-        let watched = self.regions.get_mut(&(slot, WHOLE)).ok_or("no region")?;
-        watched.region.fill(0, call);
-        watched.before = watched.region.snapshot();
+        let all = self.holding(slot, WHOLE, call)?;
         let mut segments = Vec::new();
         let mut from = 0;
         for &length in first
@@ -59,7 +70,7 @@ impl Fuzzer<'_> {
     /// Message `i` of the seed.
     pub fn message(&mut self, i: u64) -> Result<Sent, String> {
         let mut rng = Rng::new(self.seed.wrapping_mul(0x1_0000_0001).wrapping_add(i));
-        let base = self.base(&mut rng, i as usize % ROUND)?;
+        let (base, closes) = self.base(&mut rng, i as usize % ROUND)?;
         let mut bytes = base.bytes.clone();
         for _ in 0..1 + rng.below(3) {
             mutate(&mut rng, &mut bytes);
@@ -95,21 +106,24 @@ impl Fuzzer<'_> {
                 Some(xid) => u32::from_be_bytes([xid[0], xid[1], xid[2], xid[3]]),
                 None => message.xid,
             },
-            stays: must_stay(&message.bytes, limit, &memory, &base, &was),
+            stays: !closes && must_stay(&message.bytes, limit, &memory, &base, &was),
             answer: Answer::Awaited,
             message,
         })
     }
 
-    /// A valid message: the reference frames, and what clients send.
-    fn base(&mut self, rng: &mut Rng, slot: usize) -> Result<Message, String> {
+    /// A message that is right, or one of a case: that may be wrong, and a server may be allowed
+    /// to close the connection then.
+    fn base(&mut self, rng: &mut Rng, slot: usize) -> Result<(Message, bool), String> {
         let xid = self.world.xid();
-        match rng.below(5) {
-            0 | 1 => self.inline(rng, slot, xid),
-            2 => self.with_reads(rng, slot, xid),
-            3 => self.in_position_zero(rng, slot, xid),
-            _ => self.odd(rng, xid),
-        }
+        let right = match rng.below(8) {
+            0 | 1 => self.inline(rng, slot, xid)?,
+            2 => self.with_reads(rng, slot, xid)?,
+            3 => self.in_position_zero(rng, slot, xid)?,
+            4 => self.odd(rng, xid)?,
+            _ => return self.shaped(rng.below(self.shapes.len()), slot, xid),
+        };
+        Ok((right, false))
     }
 
     /// The call inline; Write chunks and Reply chunks.
