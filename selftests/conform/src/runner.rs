@@ -9,6 +9,7 @@ use crate::{
     bench::Bench,
     case::Case,
     connection::{Connection, Options},
+    outcome::Outcome,
     profile::Profile,
     rpc::Call,
     world::World,
@@ -132,6 +133,12 @@ impl<'a> Runner<'a> {
     }
 
     fn show(&mut self, number: usize, case: &Case, verdict: &Verdict) {
+        let skipped = verdict.seen.strip_prefix(Outcome::Skip.name());
+        if let (None, Some(why)) = (&verdict.reason, skipped) {
+            println!("ok {number} - {} {} # SKIP{why}", case.id, case.sends);
+            self.skipped += 1;
+            return;
+        }
         let line =
             format!("{number} - {} {}: {}", case.id, case.sends, verdict.seen).replace('#', "");
         match (&verdict.reason, self.profile.reason(&case.id)) {
