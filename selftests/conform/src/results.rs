@@ -180,7 +180,8 @@ impl<'a> Decoder<'a, '_> {
             | Kind::Read
             | Kind::Readdir
             | Kind::Readdirplus
-            | Kind::Getacl => {
+            | Kind::Getacl
+            | Kind::Setacl => {
                 self.attributes()?;
             }
             _ => self.change()?,
@@ -354,6 +355,21 @@ impl<'a> Decoder<'a, '_> {
                         other => return Err(format!("content type {other}")),
                     }
                 }
+            }
+            72 => {
+                // GETXATTR
+                let data = self.words.opaque()?.to_vec();
+                let reduced = false;
+                self.out.items.push(Item { data, reduced });
+            }
+            73 => self.skip(20)?, // SETXATTR
+            74 => {
+                // LISTXATTRS
+                self.skip(8)?;
+                for _ in 0..self.word()? {
+                    self.name()?;
+                }
+                self.out.eof = self.words.boolean()?;
             }
             other => return Err(format!("no decoder for operation {other}")),
         }
