@@ -2,6 +2,7 @@
 //! The cases, a table per group.
 
 mod arguments;
+mod attributes;
 mod compound;
 mod faults;
 mod fixed_header;
@@ -27,7 +28,7 @@ mod write_list;
 use crate::case::Case;
 
 pub fn all() -> Vec<Case> {
-    let groups: [fn() -> Vec<Case>; 22] = [
+    let groups: [fn() -> Vec<Case>; 23] = [
         length::cases,
         fixed_header::cases,
         read_list::cases,
@@ -40,6 +41,7 @@ pub fn all() -> Vec<Case> {
         arguments::cases,
         positive::cases,
         positive_large::cases,
+        attributes::cases,
         minor_two::cases,
         replay::cases,
         reverse::cases,
