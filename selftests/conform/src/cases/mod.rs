@@ -23,16 +23,18 @@ mod rpc;
 mod rules;
 mod setup;
 mod teardown;
+mod two_chunks;
 mod write_list;
 
 use crate::case::Case;
 
 pub fn all() -> Vec<Case> {
-    let groups: [fn() -> Vec<Case>; 23] = [
+    let groups: [fn() -> Vec<Case>; 24] = [
         length::cases,
         fixed_header::cases,
         read_list::cases,
         read_sizes::cases,
+        two_chunks::cases,
         position_zero::cases,
         write_list::cases,
         reply_chunk::cases,
