@@ -16,6 +16,7 @@ mod positive;
 mod positive_large;
 mod read_list;
 mod read_sizes;
+mod receives;
 mod replay;
 mod reply_chunk;
 mod reverse;
@@ -29,7 +30,7 @@ mod write_list;
 use crate::case::Case;
 
 pub fn all() -> Vec<Case> {
-    let groups: [fn() -> Vec<Case>; 24] = [
+    let groups: [fn() -> Vec<Case>; 25] = [
         length::cases,
         fixed_header::cases,
         read_list::cases,
@@ -48,6 +49,7 @@ pub fn all() -> Vec<Case> {
         replay::cases,
         reverse::cases,
         flow::cases,
+        receives::cases,
         faults::cases,
         teardown::cases,
         machine::cases,
