@@ -8,6 +8,7 @@ mod faults;
 mod fixed_header;
 mod flow;
 mod gss;
+mod leave;
 mod length;
 mod machine;
 mod minor_two;
@@ -26,6 +27,8 @@ mod setup;
 mod teardown;
 mod two_chunks;
 mod write_list;
+
+pub use leave::helper;
 
 use crate::case::Case;
 
