@@ -40,6 +40,9 @@ use options::Options;
 use profile::Profile;
 
 fn main() -> ExitCode {
+    if let Some(code) = cases::helper() {
+        return code;
+    }
     match Options::parse().and_then(run) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),

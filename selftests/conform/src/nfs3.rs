@@ -113,6 +113,25 @@ pub fn readdirplus(dir: &[u8], count: u32) -> Call {
     )
 }
 
+/// SETACL of users' entries, as many as that, after those of owner, group, mask and others.
+pub fn setacl(handle: &[u8], users: u32) -> Call {
+    let mut acl = vec![users + 4];
+    let mut entry = |tag: u32, id: u32, may: u32| acl.extend([tag, id, may]);
+    entry(1, 0, 6);
+    (0..users).for_each(|u| entry(2, 5000 + u, 4));
+    entry(4, 0, 4);
+    entry(0x10, 0, 4);
+    entry(0x20, 0, 4);
+    // An access ACL, its entries, and no default ACL.
+    let args = [
+        opaque(handle),
+        words(&[3, users + 4]),
+        words(&acl),
+        words(&[0, 0]),
+    ];
+    Call::new(NFSACL, 3, 2, Kind::Setacl, args.concat())
+}
+
 pub fn getacl(handle: &[u8]) -> Call {
     Call::new(
         NFSACL,

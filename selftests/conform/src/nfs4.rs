@@ -149,6 +149,29 @@ impl Compound {
         )
     }
 
+    /// All entries of the current directory, with type and size.
+    pub fn readdir(self, max: u32) -> Self {
+        self.op(26, &[words(&[0, 0, 0, 0, max, max, 1, 0x12])])
+    }
+
+    /// GETATTR of one attribute among the first 32.
+    pub fn attribute(self, number: u32) -> Self {
+        self.op(9, &[words(&[1, 1 << number])])
+    }
+
+    pub fn getxattr(self, name: &str) -> Self {
+        self.op(72, &[opaque(name.as_bytes())])
+    }
+
+    /// Made or replaced.
+    pub fn setxattr(self, name: &str, value: &[u8]) -> Self {
+        self.op(73, &[words(&[0]), opaque(name.as_bytes()), opaque(value)])
+    }
+
+    pub fn listxattrs(self, max: u32) -> Self {
+        self.op(74, &[words(&[0, 0, max])])
+    }
+
     pub fn exchange_id(self, owner: &[u8], verifier: u64) -> Self {
         let verifier = verifier.to_be_bytes().to_vec();
         self.op(42, &[verifier, opaque(owner), words(&[0, 0, 0])])

@@ -295,7 +295,8 @@ impl<'a> Decoder<'a, '_> {
             | Kind::Readdirplus
             | Kind::Access
             | Kind::Fsinfo
-            | Kind::Getacl => {
+            | Kind::Getacl
+            | Kind::Setacl => {
                 self.attributes()?;
             }
             _ => self.change()?,

@@ -24,6 +24,7 @@ pub enum Kind {
     Readdir,
     Readdirplus,
     Getacl,
+    Setacl,
     Access,
     Fsinfo,
     /// Procedures of NFSv3 that no case calls; a mutation may.
@@ -150,6 +151,21 @@ impl Call {
         let item = stream[position..position + len].to_vec();
         stream.drain(position..position + len.next_multiple_of(4));
         (stream, item)
+    }
+
+    /// The stream without any item, and the items.
+    pub fn reduced_all(&self) -> (Vec<u8>, Vec<Vec<u8>>) {
+        let mut stream = self.encode();
+        let mut items: Vec<_> = (0..self.items.len())
+            .rev()
+            .map(|n| {
+                let (position, len) = self.item(n);
+                let whole = stream.drain(position..position + len.next_multiple_of(4));
+                whole.take(len).collect::<Vec<_>>()
+            })
+            .collect();
+        items.reverse();
+        (stream, items)
     }
 }
 

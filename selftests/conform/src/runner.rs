@@ -9,6 +9,7 @@ use crate::{
     bench::Bench,
     case::Case,
     connection::{Connection, Options},
+    outcome::Outcome,
     profile::{entries, Failure, Profile},
     rpc::Call,
     world::World,
@@ -127,6 +128,14 @@ impl<'a> Runner<'a> {
                 }
             }
             let millis = begin.elapsed().as_millis() as u64;
+            // What the server lacks shows only when it is asked.
+            let lacks = verdict.seen.strip_prefix(Outcome::Skip.name());
+            if let Some(why) = lacks.filter(|_| verdict.failures.is_empty()) {
+                println!("ok {} - {} {} # SKIP{why}", number + 1, case.id, case.sends);
+                self.skipped
+                    .push(json!({ "id": case.id, "reason": why.trim() }));
+                continue;
+            }
             self.show(number + 1, case, &verdict);
             self.report.push(json!({
                 "id": case.id, "section": case.rfc, "sends": case.sends, "accepted": case.accept.to_string(),

@@ -2,11 +2,13 @@
 //! The cases, a table per group.
 
 mod arguments;
+mod attributes;
 mod compound;
 mod faults;
 mod fixed_header;
 mod flow;
 mod gss;
+mod leave;
 mod length;
 mod machine;
 mod minor_two;
@@ -15,6 +17,7 @@ mod positive;
 mod positive_large;
 mod read_list;
 mod read_sizes;
+mod receives;
 mod replay;
 mod reply_chunk;
 mod reverse;
@@ -22,7 +25,10 @@ mod rpc;
 mod rules;
 mod setup;
 mod teardown;
+mod two_chunks;
 mod write_list;
+
+pub use leave::helper;
 
 use crate::case::Case;
 
@@ -47,11 +53,12 @@ pub fn messages() -> Vec<Case> {
 }
 
 pub fn all() -> Vec<Case> {
-    let groups: [fn() -> Vec<Case>; 22] = [
+    let groups: [fn() -> Vec<Case>; 25] = [
         length::cases,
         fixed_header::cases,
         read_list::cases,
         read_sizes::cases,
+        two_chunks::cases,
         position_zero::cases,
         write_list::cases,
         reply_chunk::cases,
@@ -60,10 +67,12 @@ pub fn all() -> Vec<Case> {
         arguments::cases,
         positive::cases,
         positive_large::cases,
+        attributes::cases,
         minor_two::cases,
         replay::cases,
         reverse::cases,
         flow::cases,
+        receives::cases,
         faults::cases,
         teardown::cases,
         machine::cases,

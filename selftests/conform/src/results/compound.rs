@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Results of NFSv4 (RFC 7530, RFC 8881), operation by operation.
 
-use super::Decoder;
+use super::{Decoder, Item};
 use crate::{frame::Words, rpc::Ops};
 
 /// NFSv4: an operation that is none, and its status.
@@ -195,6 +195,21 @@ impl Decoder<'_, '_> {
                         other => return Err(format!("content type {other}")),
                     }
                 }
+            }
+            72 => {
+                // GETXATTR
+                let data = self.words.opaque()?.to_vec();
+                let reduced = false;
+                self.out.items.push(Item { data, reduced });
+            }
+            73 => self.skip(20)?, // SETXATTR
+            74 => {
+                // LISTXATTRS
+                self.skip(8)?;
+                for _ in 0..self.word()? {
+                    self.name()?;
+                }
+                self.out.eof = self.words.boolean()?;
             }
             other => return Err(format!("no decoder for operation {other}")),
         }
