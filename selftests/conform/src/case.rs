@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 //! One case of the suite.
 
-use crate::{bench::Bench, explain::Seen, message::Message, outcome::Accept};
+use crate::{
+    bench::Bench,
+    explain::Seen,
+    message::Message,
+    outcome::{Accept, Outcome},
+};
 
 pub type Run = Box<dyn Fn(&mut Bench<'_>) -> Result<Seen, String>>;
 
@@ -53,6 +58,14 @@ pub fn full(
         accept,
         needs: &[],
         run: Box::new(run),
+    }
+}
+
+/// What a case returns if the server lacks what it is about.
+pub fn skip(why: impl Into<String>) -> Seen {
+    Seen {
+        note: why.into(),
+        ..Seen::only(Outcome::Skip)
     }
 }
 
