@@ -30,11 +30,12 @@ mod cm_private;
 mod encode;
 mod fixed;
 mod parse;
-mod payloads;
+pub(crate) mod payloads;
 pub(crate) mod plan;
 mod read_chunks;
 pub(crate) mod reject;
 mod reply_lists;
+mod reports;
 mod segment;
 mod sink;
 mod upper_layer;
@@ -67,14 +68,15 @@ pub(crate) use self::{
         Ingress,
         Limits, //
     },
-    payloads::Payloads,
     plan::{
         plan_reply,
         ReplyForm,
         ReplyPlan, //
     },
     reject::Answer,
-    reply_lists::ReplyLists, //
+    reply_lists::ReplyLists,
+    reports::Reports,
+    upper_layer::is_nfs4, //
 };
 
 /// The only protocol version spoken (RFC 8166 section 4.2.2).

@@ -33,11 +33,15 @@ struct page *svcrs_virt_to_page(const void *addr)
 	return virt_to_page(addr);
 }
 
-/* Order 0, one reference, in no mapping, not from the emergency reserve. */
+/*
+ * Order 0, one reference, in no mapping, on no LRU list (a page that was
+ * truncated from a file still is), not from the emergency reserve.
+ */
 bool svcrs_page_private(struct page *page)
 {
 	return !PageCompound(page) && page_ref_count(page) == 1 &&
-	       !page_folio(page)->mapping && !page_is_pfmemalloc(page);
+	       !page_folio(page)->mapping && !PageLRU(page) &&
+	       !page_is_pfmemalloc(page);
 }
 
 bool svcrs_page_follows(const struct page *page, const struct page *next)

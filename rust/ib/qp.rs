@@ -42,8 +42,10 @@ use kernel::{
     prelude::*,
     sync::{
         atomic::{
+            Acquire,
             Atomic,
-            Relaxed, //
+            Relaxed,
+            Release, //
         },
         SpinLock, //
     },
@@ -121,11 +123,18 @@ impl Queues {
         }? Error)
     }
 
-    pub(super) fn completed(&self, slots: u32) {
-        self.posted.fetch_sub(1, Relaxed);
+    /// Returns the Send Queue slots of a chain that has completed.
+    pub(super) fn give_back(&self, slots: u32) {
         if slots > 0 {
             self.sq.give_back(slots);
         }
+    }
+
+    /// A completion has been dealt with.
+    pub(super) fn completed(&self) {
+        // ORDERING: Pairs with the loads in `drain`: what the handler did comes before what is done
+        // when all have returned.
+        self.posted.fetch_sub(1, Release);
     }
 }
 
@@ -314,7 +323,8 @@ impl<C: QueueContext> Qp<C> {
             return Ok(());
         }
         if bad == first.cast_const() {
-            queues.completed(slots);
+            queues.give_back(slots);
+            queues.posted.fetch_sub(1, Relaxed);
             // SAFETY: The first request was refused, so the signaled one was not accepted.
             return Err(PostError::Rejected(unsafe { posted.reclaim() }));
         }
@@ -352,7 +362,8 @@ impl<C: QueueContext> Qp<C> {
         // SAFETY: Queue pair and attributes are valid.
         let failing = unsafe { ffi::ib_modify_qp(self.qp.as_ptr(), &mut attr, mask) } == 0;
         let mut millis = 0u64;
-        while failing && queues.posted.load(Relaxed) != 0 {
+        // ORDERING: Pairs with `completed`, here and below.
+        while failing && queues.posted.load(Acquire) != 0 {
             let pause = millis.clamp(1, 100);
             fsleep(Delta::from_millis(pause as i64));
             let before = millis;
@@ -363,8 +374,7 @@ impl<C: QueueContext> Qp<C> {
         }
         // SAFETY: Valid, with a slot for the marker, by the type invariant.
         unsafe { ffi::ib_drain_qp(self.qp.as_ptr()) };
-        // ORDERING: The completions that count down came before the marker's, on the same queue.
-        if queues.posted.load(Relaxed) != 0 {
+        if queues.posted.load(Acquire) != 0 {
             return Err(EIO);
         }
         Ok(())

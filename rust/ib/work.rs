@@ -203,7 +203,8 @@ unsafe extern "C" fn completed<T: Completion>(cq: *mut ffi::ib_cq, wc: *mut ffi:
     let inner = unsafe { (*wc).__bindgen_anon_1.wr_cqe }.cast::<Inner<T>>();
     // ORDERING: Pairs with the store in `into_posted`.
     // SAFETY: The context was leaked by `into_posted`, and only its completion takes it back. A
-    // second completion is noticed as long as the context is pooled after the first.
+    // device completes what was posted once; if it does so twice, that is noticed here while the
+    // context is pooled after the first, and is as any other wrong DMA of a device after that.
     if !unsafe { (*inner).posted.xchg(false, Acquire) } {
         pr_warn_once!("a device completed a work request twice\n");
         return;
@@ -212,7 +213,9 @@ unsafe extern "C" fn completed<T: Completion>(cq: *mut ffi::ib_cq, wc: *mut ffi:
     let work = Work(unsafe { KBox::from_raw(inner) });
     // SAFETY: By this function's contract; the invariant of `Cq` keeps the context alive.
     let context = unsafe { &*ffi::svcrs_cq_context(cq).cast::<T::Context>() };
-    context.queues().completed(work.0.slots);
+    context.queues().give_back(work.0.slots);
     // SAFETY: The completion is valid during the call.
     T::done(work, unsafe { Wc::from_raw(wc) }, context);
+    // Last: from here on the context may go.
+    context.queues().completed();
 }

@@ -63,7 +63,7 @@ impl SharedPage {
         unsafe { ffi::svcrs_page_address(self.as_ptr()) }.cast()
     }
 
-    /// Whether this is the only reference on an order-0 page outside every mapping.
+    /// Whether this is the only reference on an order-0 page outside every mapping and LRU list.
     pub(crate) fn is_private(&self) -> bool {
         // SAFETY: Valid by the type invariant.
         unsafe { ffi::svcrs_page_private(self.as_ptr()) }
@@ -76,8 +76,9 @@ impl SharedPage {
     /// Gives the page back when somebody else may reach it.
     pub(crate) fn try_into_private(self) -> Result<PrivatePage, SharedPage> {
         if self.is_private() {
-            // INVARIANT: The check just found this reference to be the only one, and with no
-            // mapping there is no way to gain another without it.
+            // INVARIANT: The check just found this reference to be the only one. With no mapping
+            // and no list nobody has a way to its bytes: who finds pages by their number, as
+            // compaction does, gives up on one that is in neither.
             Ok(PrivatePage(self))
         } else {
             Err(self)

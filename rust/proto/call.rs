@@ -211,10 +211,12 @@ impl<'a> Call<'a> {
     /// Checks that what the Read chunks carry may be reduced. `rpc` is the begin of the RPC
     /// message, [`Call::payload`] or what the Reads of an RDMA_NOMSG brought.
     pub(crate) fn check_reducible(&self, rpc: &[u8]) -> Result<(), Reject> {
-        if self.chunks().is_empty() {
+        let mut filled = self.chunks().iter().filter(|chunk| chunk.len > 0);
+        let Some(first) = filled.next() else {
             return Ok(());
-        }
-        check_reducible(rpc).map_err(|reason| Reject::new(reason, self.shape.fixed))
+        };
+        check_reducible(rpc, first.position, filled.count().saturating_add(1))
+            .map_err(|reason| Reject::new(reason, self.shape.fixed))
     }
 
     /// Checks the RPC message that the Reads of an RDMA_NOMSG brought, as [`parse`](super::parse)

@@ -3,8 +3,9 @@
 //! The result payloads of one RPC: the parts of the reply that the upper layer reported as eligible
 //! for reduction, bound to Write chunks (RFC 8166 section 4.3.2, RFC 8267 section 6.4.1).
 //!
-//! The n-th payload with bytes belongs to the n-th Write chunk. If that chunk has no segment, the
-//! payload stays inline. So does a payload for which no chunk is left.
+//! The n-th payload belongs to the n-th Write chunk, which comes back unused if the payload has no
+//! bytes. If the chunk has no segment, the payload stays inline. So does a payload for which no
+//! chunk is left.
 
 use super::{
     plan::ReplyError,
@@ -68,15 +69,12 @@ impl Payloads {
                 *old = Payload::default();
             }
         }
-        if len == 0 {
-            return Ok(());
-        }
         let Some(chunk) = lists.write_chunks().nth(self.used) else {
             return Ok(());
         };
         let turn = self.used;
         self.used = turn.saturating_add(1);
-        if chunk.is_empty() {
+        if len == 0 || chunk.is_empty() {
             return Ok(());
         }
         if u64::from(len) > chunk.capacity() {
@@ -87,20 +85,6 @@ impl Payloads {
             *slot = new;
         }
         Ok(())
-    }
-
-    /// Moves payloads that were reported at the place of their count behind it. `word` reads a word
-    /// of the encoded reply.
-    ///
-    /// `nfsd` of Linux 7.3 reports the target of an NFSv4 READLINK like that. Every other payload
-    /// has its count in front, which is how the two are told apart.
-    pub(crate) fn skip_counts(&mut self, word: impl Fn(u32) -> Option<u32>) {
-        for payload in self.table.iter_mut().filter(|payload| payload.len > 0) {
-            let before = payload.off.checked_sub(4).and_then(&word);
-            if before != Some(payload.len) && word(payload.off) == Some(payload.len) {
-                payload.off = payload.off.saturating_add(4);
-            }
-        }
     }
 
     /// The payload of each Write chunk, as far as a reply of `xdr_len` bytes still has it.

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which arguments may be reduced: those of NFS (RFC 8267 sections 4 and 6.1), and none that
-//! RPCSEC_GSS protects (RFC 8166 section 8.2.2).
+//! Programs, and which arguments may be reduced: those of NFS (RFC 8267 sections 4 and 6.1), and
+//! none that RPCSEC_GSS protects (RFC 8166 section 8.2.2).
 //!
 //! RFC 8166 section 6.1: a Call that reduces another argument must not be processed. For versions 2
-//! and 3 the procedure says it all. In version 4 only a decoder of the COMPOUND could tell, so its
-//! Calls pass, as do those of programs without a binding that is known here.
+//! and 3 the procedure, and what is in front of the argument, say it all. In version 4 only a
+//! decoder of the COMPOUND could tell, so its Calls pass, as do those of programs without a binding
+//! that is known here.
 
 use super::{
     reject::Reason,
-    wire::Reader, //
+    wire::{
+        roundup4,
+        Reader, //
+    },
 };
 
 const NFS_PROGRAM: u32 = 100_003;
@@ -22,26 +26,108 @@ const NFS2_SYMLINK: u32 = 13;
 const NFS3_WRITE: u32 = 7;
 const NFS3_SYMLINK: u32 = 10;
 
+/// Bytes of a file handle of version 2.
+const NFS2_FHSIZE: usize = 32;
+/// `time_how` of a time that follows.
+const SET_TO_CLIENT_TIME: u32 = 2;
+
 /// Flavor of RPCSEC_GSS credentials, and in them the procedure and service (RFC 2203 section 5) of
 /// arguments that are the upper layer's own.
 const RPCSEC_GSS: u32 = 6;
 const RPCSEC_GSS_DATA: u32 = 0;
 const RPC_GSS_SVC_NONE: u32 = 1;
 
-/// Whether a Call that begins with `rpc` may have a Read chunk at a position other than zero.
-pub(super) fn check_reducible(rpc: &[u8]) -> Result<(), Reason> {
+/// Whether an RPC program and version are those of NFS version 4.
+pub(crate) fn is_nfs4(program: (u32, u32)) -> bool {
+    program == (NFS_PROGRAM, 4)
+}
+
+/// Whether a Call that begins with `rpc` may have `chunks` Read chunks with bytes at positions other
+/// than zero, of which `first` is the lowest. What is in front of that is in `rpc`.
+pub(super) fn check_reducible(rpc: &[u8], first: u32, chunks: usize) -> Result<(), Reason> {
+    // A chunk in the credentials would also hide what they say.
+    let len = header_len(rpc).ok_or(Reason::PositionInCallHeader)?;
+    if u32::try_from(len).map_or(true, |len| first < len) {
+        return Err(Reason::PositionInCallHeader);
+    }
     let mut words = Reader::new(rpc);
     let identity = identity(&mut words);
     if is_wrapped(&mut words) {
         return Err(Reason::NotReducible);
     }
-    match identity {
-        Some((_, _, NULL))
-        | Some((NFS_PROGRAM, 2, NFS2_WRITE | NFS2_SYMLINK))
-        | Some((NFS_PROGRAM, 3, NFS3_WRITE | NFS3_SYMLINK)) => Ok(()),
-        Some((NFS_PROGRAM, 2 | 3, _) | (NFS_ACL_PROGRAM, _, _)) => Err(Reason::NotReducible),
-        _ => Ok(()),
+    let mut arguments = Reader::new(rpc.get(len..).unwrap_or_default());
+    let before = match identity {
+        Some((NFS_PROGRAM | NFS_ACL_PROGRAM, _, NULL)) => return Ok(()),
+        Some((NFS_PROGRAM, 2, NFS2_WRITE)) => skip_write2(&mut arguments),
+        Some((NFS_PROGRAM, 2, NFS2_SYMLINK)) => skip_symlink2(&mut arguments),
+        Some((NFS_PROGRAM, 3, NFS3_WRITE)) => skip_write3(&mut arguments),
+        Some((NFS_PROGRAM, 3, NFS3_SYMLINK)) => skip_symlink3(&mut arguments),
+        Some((NFS_PROGRAM, 2 | 3, _) | (NFS_ACL_PROGRAM, _, _)) => None,
+        _ => return Ok(()),
+    };
+    // One item of these is eligible, and it begins behind its count.
+    let eligible = before.and_then(|()| rpc.len().checked_sub(arguments.rest().len()));
+    if chunks != 1 || eligible.and_then(|at| u32::try_from(at).ok()) != Some(first) {
+        return Err(Reason::NotReducible);
     }
+    Ok(())
+}
+
+/// An opaque or a string (RFC 4506 sections 4.10, 4.11).
+fn skip_opaque(words: &mut Reader<'_>) -> Option<()> {
+    let len = roundup4(words.word()?);
+    words.bytes(usize::try_from(len).ok()?).map(drop)
+}
+
+/// WRITE of NFS version 2 up to its data (RFC 1094 section 2.2.9): file, three words, count.
+fn skip_write2(words: &mut Reader<'_>) -> Option<()> {
+    words.bytes(NFS2_FHSIZE + 16).map(drop)
+}
+
+/// SYMLINK of NFS version 2 up to its target (RFC 1094 section 2.2.14): directory, name, count.
+fn skip_symlink2(words: &mut Reader<'_>) -> Option<()> {
+    words.bytes(NFS2_FHSIZE)?;
+    skip_opaque(words)?;
+    words.word().map(drop)
+}
+
+/// WRITE of NFS version 3 up to its data (RFC 1813 section 3.3.7): file, offset, count, stability,
+/// count.
+fn skip_write3(words: &mut Reader<'_>) -> Option<()> {
+    skip_opaque(words)?;
+    words.bytes(20).map(drop)
+}
+
+/// SYMLINK of NFS version 3 up to its target (RFC 1813 section 3.3.10): directory, name,
+/// attributes, count.
+fn skip_symlink3(words: &mut Reader<'_>) -> Option<()> {
+    skip_opaque(words)?;
+    skip_opaque(words)?;
+    // Mode, user, group, size: each if it is to be set.
+    for len in [4, 4, 4, 8] {
+        if words.word()? != 0 {
+            words.bytes(len)?;
+        }
+    }
+    // Times of access and change: as they are, the server's, or the client's.
+    for _ in 0..2 {
+        if words.word()? == SET_TO_CLIENT_TIME {
+            words.bytes(8)?;
+        }
+    }
+    words.word().map(drop)
+}
+
+/// Bytes in front of the arguments: up to the end of the verifier.
+fn header_len(rpc: &[u8]) -> Option<usize> {
+    let mut words = Reader::new(rpc);
+    let _: [u8; 24] = words.array()?;
+    // Credentials and verifier: flavor and body.
+    for _ in 0..2 {
+        words.word()?;
+        skip_opaque(&mut words)?;
+    }
+    rpc.len().checked_sub(words.rest().len())
 }
 
 /// Program, version and procedure of a Call.

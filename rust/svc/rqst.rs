@@ -117,6 +117,15 @@ impl<C: Connection> Rqst<C> {
         )
     }
 
+    /// RPC program and version of the call being answered.
+    pub(crate) fn program(&self) -> (u32, u32) {
+        // SAFETY: The request is valid.
+        let program = unsafe { (*self.as_ptr()).rq_prog };
+        // SAFETY: As above.
+        let version = unsafe { (*self.as_ptr()).rq_vers };
+        (program, version)
+    }
+
     /// The transport's memory of the call being answered.
     pub(crate) fn call(&mut self) -> Option<&mut C::Call> {
         // SAFETY: By the type invariant; the borrow of the request makes it exclusive.

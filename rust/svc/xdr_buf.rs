@@ -107,7 +107,7 @@ impl<'a> XdrBuf<'a> {
             let in_page = (base.as_ptr() as usize) % PAGE_SIZE;
             let len = len.min(PAGE_SIZE.saturating_sub(in_page));
             // SAFETY: Valid by the type invariant, within one page, and heads and tails are in
-            // pages of the thread's, which are in the linear mapping.
+            // pages of the thread's or, for a callback, from `kmalloc`: in the linear mapping.
             (len > 0).then_some(unsafe { PageRange::from_address(base, len)? })
         };
         let [head] = &buf.head;

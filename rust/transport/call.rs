@@ -17,8 +17,8 @@ use crate::{
     proto::{
         Call,
         Fixed,
-        Payloads,
         ReplyLists,
+        Reports,
         Xid, //
     },
     stats::{
@@ -36,8 +36,7 @@ const INLINE_LISTS: usize = 16 * 16 + 9 * 8 + 8;
 pub(crate) struct CallContext {
     fixed: Fixed,
     inv_rkey: Option<u32>,
-    payloads: Payloads,
-    overrun: bool,
+    reports: Reports,
     lists_len: usize,
     lists: [u8; INLINE_LISTS],
     overflow: Option<PrivatePage>,
@@ -60,8 +59,7 @@ impl CallContext {
                     proc_: 0,
                 },
                 inv_rkey: None,
-                payloads: Payloads::default(),
-                overrun: false,
+                reports: Reports::default(),
                 lists_len: 0,
                 lists: [0; INLINE_LISTS],
                 overflow: None,
@@ -85,8 +83,7 @@ impl CallContext {
         let wire = call.reply_lists_wire();
         self.fixed = call.fixed();
         self.inv_rkey = call.inv_rkey();
-        self.payloads = Payloads::default();
-        self.overrun = false;
+        self.reports = Reports::default();
         self.overflow = page;
         let room: &mut [u8] = match &mut self.overflow {
             Some(page) => page.bytes_mut(),
@@ -107,9 +104,9 @@ impl CallContext {
         self.inv_rkey
     }
 
-    /// The result payloads that were reported.
-    pub(crate) fn payloads(&self) -> &Payloads {
-        &self.payloads
+    /// The results that were reported.
+    pub(crate) fn reports(&self) -> &Reports {
+        &self.reports
     }
 
     /// The call's Write list and Reply chunk.
@@ -122,24 +119,8 @@ impl CallContext {
     }
 
     /// Takes note of a result that may go to a Write chunk.
-    pub(crate) fn add_payload(&mut self, offset: u32, len: u32) {
-        let mut payloads = self.payloads;
-        if let Some(lists) = self.lists() {
-            let overrun = payloads.push(&lists, offset, len).is_err();
-            self.overrun |= overrun;
-        }
-        self.payloads = payloads;
-    }
-
-    /// Corrects where the result payloads are, once the reply is encoded; see
-    /// [`Payloads::skip_counts`].
-    pub(crate) fn settle_payloads(&mut self, word: impl Fn(u32) -> Option<u32>) {
-        self.payloads.skip_counts(word);
-    }
-
-    /// Whether a result is larger than the Write chunk whose turn it was.
-    pub(crate) fn overruns(&self) -> bool {
-        self.overrun
+    pub(crate) fn report(&mut self, offset: u32, len: u32) {
+        self.reports.add(offset, len);
     }
 
     /// Counts the call as in progress.

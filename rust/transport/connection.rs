@@ -454,7 +454,7 @@ impl svc::connection::Connection for Connection {
     }
 
     fn result_payload(call: &mut CallContext, offset: u32, len: u32) {
-        call.add_payload(offset, len);
+        call.report(offset, len);
     }
 
     fn release(xprt: &Xprt<Self>, call: KBox<CallContext>, _context: &Sleepable) {

@@ -110,17 +110,20 @@ fn build(
     work: &mut Work<SendContext>,
     context: &Sleepable,
 ) -> Result<(usize, proto::Fixed), Failure> {
+    let is_nfs4 = proto::is_nfs4(rqst.program());
     let (Some(call), reply) = rqst.call_and_reply() else {
         return Err(Failure::Broken(EINVAL));
     };
     let fixed = call.fixed();
-    if call.overruns() {
-        return Err(Failure::TooLarge(fixed));
-    }
-    // CAST: `u32` to `usize` is lossless on 64-bit.
-    call.settle_payloads(|offset| reply.word(offset as usize));
     let lists = call.lists().ok_or(EINVAL)?;
-    let plan = plan_reply(&lists, call.payloads(), reply.len(), conn.inline_max())
+    let mut reports = *call.reports();
+    if is_nfs4 {
+        // CAST: `u32` to `usize` is lossless on 64-bit.
+        reports = reports.settled(|offset| reply.word(offset as usize));
+    }
+    let plan = reports
+        .bind(&lists)
+        .and_then(|payloads| plan_reply(&lists, &payloads, reply.len(), conn.inline_max()))
         .map_err(|_| Failure::TooLarge(fixed))?;
     let len = write_message(work.bytes_mut(), &plan, &lists, &fixed, &reply, conn)?;
     work.set_invalidate(call.inv_rkey().filter(|_| conn.remote_invalidation()));

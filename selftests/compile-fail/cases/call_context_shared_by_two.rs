@@ -13,5 +13,5 @@ fn misuse(rqst: &mut Rqst<Connection>, pages: CallPages<'_>, new: KBox<CallConte
     //~ E0499 cannot borrow `*rqst` as mutable more than once
     //=
     let _ = rqst.install(pages, new, drop);
-    old.is_some_and(|call| call.overruns())
+    old.is_some_and(|call| call.inv_rkey().is_some())
 }

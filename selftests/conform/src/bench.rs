@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 //! What one case works with: a connection, memory with canaries, and the evidence.
 
+mod memory;
+
 use std::time::{Duration, Instant};
 
 use serde_json::{json, Value};
@@ -9,20 +11,33 @@ use crate::{
     answers::{Answers, Next},
     case::setup,
     connection::{Connection, Event, Options},
-    explain::{explain, is_call, Seen},
+    evidence,
+    explain::{explain, is_call, unexplained, Seen},
     frame::{hex, Lists, Segment},
-    memory::{Access, Region, GUARD},
+    memory::Region,
     message::Message,
     outcome::{Accept, Outcome, BROKEN, DROP},
     private::Settings,
     rpc::Call,
     send::Send,
-    window::Window,
     world::World,
 };
 
 /// Units of silence after which a message counts as dropped, if a probe is answered then.
 const GRACE: u32 = 8;
+
+/// A message that a case would have sent, and what it names.
+pub struct Taken {
+    pub message: Message,
+    pub regions: Vec<Memory>,
+}
+
+/// A region as it is then.
+pub struct Memory {
+    pub key: u32,
+    pub address: u64,
+    pub content: Vec<u8>,
+}
 
 pub struct Bench<'w> {
     pub world: &'w mut World,
@@ -32,11 +47,17 @@ pub struct Bench<'w> {
     pub reverse: Vec<Vec<u8>>,
     /// Keys that the server has invalidated.
     pub invalidated: Vec<u32>,
+    /// The first message is to be taken from here, not sent.
+    pub taken: Option<Option<Taken>>,
+    /// A session on this connection has, or has been asked for, callbacks.
+    pub backchannel: bool,
     connection: Option<Connection>,
     options: Options,
     threshold: usize,
     regions: Vec<(Region, Vec<u8>)>,
     writable: Vec<Segment>,
+    /// All that has been advertised for writing.
+    advertised: Vec<Segment>,
 }
 
 impl<'w> Bench<'w> {
@@ -48,24 +69,22 @@ impl<'w> Bench<'w> {
             evidence: Vec::new(),
             reverse: Vec::new(),
             invalidated: Vec::new(),
+            taken: None,
+            backchannel: false,
             connection,
             options,
             threshold: 4096,
             regions: Vec::new(),
             writable: Vec::new(),
+            advertised: Vec::new(),
         };
         bench.set_threshold();
         bench
     }
 
     fn set_threshold(&mut self) {
-        let mine =
-            Settings::find(&self.options.private).map_or(1024, |s| Settings::bytes(s.receive));
-        let peer = self
-            .connection
-            .as_ref()
-            .and_then(|c| Settings::find(&c.peer));
-        self.threshold = mine.min(peer.map_or(1024, |s| Settings::bytes(s.send)));
+        let peer = self.connection.as_ref().map_or(&[][..], |c| &c.peer);
+        self.threshold = Settings::threshold(&self.options.private, peer);
     }
 
     pub fn threshold(&self) -> usize {
@@ -85,6 +104,11 @@ impl<'w> Bench<'w> {
         Ok(self.connection.as_mut().expect("just made"))
     }
 
+    /// Let all go but the connection.
+    pub fn leave(mut self) -> Option<Connection> {
+        self.connection.take()
+    }
+
     /// Close the connection and open one with other settings. Memory goes with it.
     pub fn reconnect(&mut self, options: &Options) -> Result<(), String> {
         self.close()?;
@@ -101,6 +125,7 @@ impl<'w> Bench<'w> {
             ),
         );
         self.connection = Some(made);
+        self.backchannel = false;
         self.options = options.clone();
         self.set_threshold();
         Ok(())
@@ -111,6 +136,7 @@ impl<'w> Bench<'w> {
         let intact = self.canaries();
         self.regions.clear();
         self.writable.clear();
+        self.advertised.clear();
         self.connection = None;
         intact
     }
@@ -118,122 +144,6 @@ impl<'w> Bench<'w> {
     pub fn note(&mut self, kind: &str, text: String) {
         self.evidence.push(json!({ kind: text }));
     }
-
-    // Memory
-
-    pub fn region(&mut self, len: usize) -> Result<usize, String> {
-        self.region_at(len, Access::ReadWrite, 0)
-    }
-
-    pub fn region_at(
-        &mut self,
-        len: usize,
-        access: Access,
-        page_offset: usize,
-    ) -> Result<usize, String> {
-        let domain = self.connection()?.domain.clone();
-        Ok(self.keep(Region::new(&domain, len, access, page_offset).map_err(|e| e.to_string())?))
-    }
-
-    /// Registered to the byte: the device refuses what goes beyond.
-    pub fn region_exact(&mut self, len: usize, access: Access) -> Result<usize, String> {
-        let domain = self.connection()?.domain.clone();
-        Ok(self.keep(Region::exact(&domain, len, access, 0).map_err(|e| e.to_string())?))
-    }
-
-    /// Memory behind a key that the server can invalidate.
-    pub fn window(&mut self, len: usize) -> Result<Segment, String> {
-        let index = self.region_at(len, Access::Windowed, 0)?;
-        let domain = self.connection()?.domain.clone();
-        let window = Window::new(&domain).map_err(|e| e.to_string())?;
-        let region = &mut self.regions[index].0;
-        let (request, key) = window.bind(region);
-        region.windows.push(key);
-        let segment = Segment {
-            handle: key,
-            ..region.segment(0, len)
-        };
-        let connection = self.connection()?;
-        connection
-            .bind(window, request)
-            .map_err(|e| format!("bind: {e}"))?;
-        Ok(segment)
-    }
-
-    /// Take a region over; its content now is what has to stay.
-    pub fn keep(&mut self, region: Region) -> usize {
-        let before = region.snapshot();
-        self.regions.push((region, before));
-        self.regions.len() - 1
-    }
-
-    pub fn get(&mut self, region: usize) -> &mut Region {
-        &mut self.regions[region].0
-    }
-
-    pub fn segment(&self, region: usize, offset: usize, len: usize) -> Segment {
-        self.regions[region].0.segment(offset, len)
-    }
-
-    pub fn fill(&mut self, region: usize, offset: usize, data: &[u8]) {
-        let (region, before) = &mut self.regions[region];
-        region.fill(offset, data);
-        before[GUARD + offset..GUARD + offset + data.len()].copy_from_slice(data);
-    }
-
-    /// A chunk of one region per segment, each with a key and canaries of its own.
-    pub fn chunk(&mut self, lengths: &[usize]) -> Result<Vec<Segment>, String> {
-        lengths
-            .iter()
-            .map(|&len| {
-                let region = self.region(len)?;
-                Ok(self.segment(region, 0, len))
-            })
-            .collect()
-    }
-
-    /// As chunk(), with this data in it.
-    pub fn source(&mut self, data: &[u8], lengths: &[usize]) -> Result<Vec<Segment>, String> {
-        let mut from = 0;
-        lengths
-            .iter()
-            .map(|&len| {
-                let region = self.region(len)?;
-                let to = (from + len).min(data.len());
-                self.fill(region, 0, &data[from.min(to)..to]);
-                from = to;
-                Ok(self.segment(region, 0, len))
-            })
-            .collect()
-    }
-
-    /// Segments next to each other in one region, all with its key.
-    pub fn slices(&mut self, count: usize, len: usize) -> Result<Vec<Segment>, String> {
-        let region = self.region(count * len)?;
-        Ok((0..count)
-            .map(|i| self.segment(region, i * len, len))
-            .collect())
-    }
-
-    /// The server may still write here, although no reply will say so.
-    pub fn allow(&mut self, chunk: &[Segment]) {
-        self.writable.extend(chunk);
-    }
-
-    /// Bytes outside what the server was allowed to write must not have changed.
-    pub fn canaries(&self) -> Result<(), String> {
-        for (region, before) in &self.regions {
-            if let Some(at) = region.spoilt(before, &self.writable) {
-                return Err(format!(
-                    "memory outside the advertised or reported ranges was written: offset {at} of a region of {}",
-                    region.len()
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    // Messages
 
     pub fn xid(&mut self) -> u32 {
         self.world.xid()
@@ -250,10 +160,32 @@ impl<'w> Bench<'w> {
     }
 
     pub fn post_as(&mut self, message: &Message, kind: Send, pieces: usize) -> Result<(), String> {
-        self.note("sent", hex(&message.bytes));
+        if let Some(taken) = &mut self.taken {
+            let regions = self.regions.iter().map(|(region, _)| Memory {
+                key: region.key,
+                address: region.address(),
+                content: region.bytes(0, region.len()),
+            });
+            taken.get_or_insert_with(|| Taken {
+                message: message.clone(),
+                regions: regions.collect(),
+            });
+            return Err("taken, not sent".into());
+        }
+        let mut step = json!({ "sent": hex(&message.bytes), "opcode": kind.name() });
+        if !message.lists.reads.is_empty() {
+            step["offered"] = evidence::offered(&message.lists, &|s| self.found(s)).into();
+        }
+        self.evidence.push(step);
+        self.advertised.extend(message.lists.echoed().flatten());
         self.connection()?
             .send_as(&message.bytes, kind, pieces)
             .map_err(|e| format!("send: {e}"))
+    }
+
+    /// What one of our segments names.
+    fn found(&self, segment: &Segment) -> Option<Vec<u8>> {
+        self.regions.iter().find_map(|(r, _)| r.at(segment))
     }
 
     /// Send and see what comes of it.
@@ -271,7 +203,7 @@ impl<'w> Bench<'w> {
     pub fn succeed(&mut self, call: Call) -> Result<Seen, String> {
         let call = self.number(call);
         let seen = self.ask(&Message::inline(&call, Lists::default()))?;
-        if seen.outcome == Outcome::Ok {
+        if seen.outcome == Outcome::Ok && seen.results.status == 0 {
             Ok(seen)
         } else {
             Err(format!("a plain call: {}", seen.describe()))
@@ -280,8 +212,22 @@ impl<'w> Bench<'w> {
 
     /// What an answer says.
     pub fn understand(&mut self, bytes: &[u8], sent: &Message) -> Result<Seen, String> {
-        let regions = &self.regions;
-        let seen = explain(bytes, sent, &|s| regions.iter().find_map(|(r, _)| r.at(s)))?;
+        let explained = explain(bytes, sent, &|s| self.found(s));
+        if explained.is_err() {
+            // What it reports is not known.
+            self.writable.extend(sent.lists.echoed().flatten());
+        }
+        let seen = explained?;
+        self.world.compare(&seen, sent)?;
+        if seen.lists.echoed().flatten().any(|s| s.length > 0) {
+            let placed = evidence::placed(&seen.lists, &|s| self.found(s));
+            self.evidence.push(json!({ "placed": placed }));
+        }
+        // CREATE_SESSION says whether the server calls back on this connection.
+        if seen.results.ops.contains(&(43, 0)) {
+            self.backchannel = seen.results.flags & 2 != 0;
+            self.called()?;
+        }
         let lists = if matches!(seen.outcome, Outcome::Ok | Outcome::RpcError) {
             &seen.lists
         } else {
@@ -298,29 +244,29 @@ impl<'w> Bench<'w> {
         immediate: bool,
     ) -> Result<(), String> {
         self.note("received", hex(bytes));
-        if bytes.len() > self.threshold {
-            return Err(format!(
-                "a Send of {} bytes, the threshold is {}",
-                bytes.len(),
-                self.threshold
-            ));
-        }
-        if immediate {
-            return Err("a Send with immediate data".into());
-        }
         if let Some(key) = invalidated {
             self.note("invalidated", format!("{key:#x}"));
             self.invalidated.push(key);
-            let mine = Settings::find(&self.options.private).is_some_and(|s| s.flags & 1 != 0);
-            let theirs = Settings::find(&self.connection()?.peer).is_some_and(|s| s.flags & 1 != 0);
-            if !mine || !theirs {
-                return Err(
-                    "Send with Invalidate, and not both sides have said that they support it"
-                        .into(),
-                );
-            }
         }
-        Ok(())
+        let vetted = self
+            .connection()?
+            .vet(bytes.len(), invalidated.is_some(), immediate);
+        if vetted.is_err() {
+            // Nobody looks at what it reports.
+            self.writable.append(&mut self.advertised);
+        }
+        vetted
+    }
+
+    /// Calls of the reverse direction may come only where a session has them.
+    fn called(&self) -> Result<(), String> {
+        if self.backchannel || self.reverse.is_empty() {
+            Ok(())
+        } else {
+            Err(unexplained(
+                "a call, on a connection that no session has callbacks on",
+            ))
+        }
     }
 
     /// The next message that is an answer, or how the connection ended.
@@ -341,6 +287,7 @@ impl<'w> Bench<'w> {
                     self.received(&bytes, invalidated, immediate)?;
                     if is_call(&bytes) {
                         self.reverse.push(bytes);
+                        self.called()?;
                     } else {
                         return Ok(Next::Message(bytes));
                     }
@@ -497,6 +444,7 @@ impl<'w> Bench<'w> {
                     if seen.outcome != Outcome::Ok {
                         return Err(format!("probe after the case: {}", seen.describe()));
                     }
+                    self.nothing_more()?;
                 }
                 Next::Silence => return Err("HANG: a probe after the case is not answered".into()),
                 Next::Closed => return Err("the connection was closed after the case".into()),
@@ -506,5 +454,21 @@ impl<'w> Bench<'w> {
             }
         }
         self.canaries()
+    }
+
+    /// Answers of the server may overtake one another: an unasked one has come by now.
+    fn nothing_more(&mut self) -> Result<(), String> {
+        let until = Instant::now() + self.world.unit * GRACE;
+        match self.next_message(until)? {
+            Next::Silence => Ok(()),
+            Next::Message(bytes) => Err(unexplained(format!(
+                "behind the probe after the case came {}",
+                hex(&bytes[..bytes.len().min(64)])
+            ))),
+            Next::Closed if self.accept.has(Outcome::Close) => Ok(()),
+            Next::Closed => Err("the connection was closed after the case".into()),
+            Next::Broken(_) if self.accept.has(Outcome::Close) => Ok(()),
+            Next::Broken(text) => Err(format!("the queue pair broke after the case: {text}")),
+        }
     }
 }

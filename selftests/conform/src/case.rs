@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 //! One case of the suite.
 
-use crate::{bench::Bench, explain::Seen, message::Message, outcome::Accept};
+use crate::{
+    bench::Bench,
+    explain::Seen,
+    message::Message,
+    outcome::{Accept, Outcome},
+};
 
 pub type Run = Box<dyn Fn(&mut Bench<'_>) -> Result<Seen, String>>;
 
@@ -66,6 +71,14 @@ pub fn setup<T>(prepared: Result<T, String>) -> Result<T, String> {
 
 /// `make conform-selftest` does not count such a failure.
 const SETUP: &str = "setup: ";
+
+/// What a case returns if the server lacks what it is about.
+pub fn skip(why: impl Into<String>) -> Seen {
+    Seen {
+        note: why.into(),
+        ..Seen::only(Outcome::Skip)
+    }
+}
 
 /// For use in cases: fail with a text unless it holds.
 pub fn check(holds: bool, text: impl FnOnce() -> String) -> Result<(), String> {

@@ -37,6 +37,8 @@ pub struct Options {
     pub repost: bool,
     /// The Receive of a message shorter than that is lost.
     pub leaks_below: usize,
+    /// Sends that may be under way.
+    pub sends: usize,
 }
 
 impl Default for Options {
@@ -57,6 +59,7 @@ impl Default for Options {
             port_space: sys::RDMA_PS_TCP,
             repost: true,
             leaks_below: 0,
+            sends: 512,
         }
     }
 }
@@ -76,8 +79,6 @@ pub enum Event {
     Disconnected,
     Other(String),
 }
-
-const SLOTS: usize = 512;
 
 pub struct Connection {
     pub domain: Rc<Domain>,
@@ -140,7 +141,7 @@ impl Connection {
                 return Err(failed("ibv_create_comp_channel"));
             }
             libc::fcntl((*this.completions).fd, libc::F_SETFL, libc::O_NONBLOCK);
-            let entries = (SLOTS + options.receives + 64) as i32;
+            let entries = (options.sends + options.receives + 64) as i32;
             this.queue = sys::ibv_create_cq(
                 this.id.verbs(),
                 entries,
@@ -160,7 +161,7 @@ impl Connection {
             } else {
                 sys::IBV_QPT_RC
             };
-            attributes.cap.max_send_wr = SLOTS as u32;
+            attributes.cap.max_send_wr = options.sends as u32;
             attributes.cap.max_recv_wr = options.receives.max(1) as u32;
             attributes.cap.max_send_sge = 16;
             attributes.cap.max_recv_sge = 1;
@@ -216,6 +217,57 @@ impl Connection {
         let event = self.id.expect(sys::RDMA_CM_EVENT_ESTABLISHED, limit)?;
         self.peer_depth = event.initiator_depth;
         self.peer = event.private;
+        Ok(())
+    }
+
+    /// Ask for a connection, and bring the queue pair to a state (RTR, RTS) when the server has
+    /// answered, without telling the server so: establish() would.
+    pub fn half_open(&mut self, state: sys::ibv_qp_state, limit: Duration) -> io::Result<()> {
+        self.request()?;
+        // librdmacm completes the handshake by itself of an identifier that has a queue pair.
+        let qp = self.qp();
+        // SAFETY: the identifier exists; its queue pair is put back before anything needs it.
+        unsafe { (*self.id.raw).qp = ptr::null_mut() };
+        let answer = self.id.expect(sys::RDMA_CM_EVENT_CONNECT_RESPONSE, limit);
+        // SAFETY: as above.
+        unsafe { (*self.id.raw).qp = qp };
+        self.peer = answer?.private;
+        for next in [sys::IBV_QPS_RTR, sys::IBV_QPS_RTS] {
+            let mut attributes = sys::ibv_qp_attr {
+                qp_state: next,
+                ..Default::default()
+            };
+            let mut mask = 0;
+            // SAFETY: identifier, queue pair and attributes exist during the calls.
+            unsafe {
+                if sys::rdma_init_qp_attr(self.id.raw, &mut attributes, &mut mask) != 0 {
+                    return Err(failed("rdma_init_qp_attr"));
+                }
+                if sys::ibv_modify_qp(qp, &mut attributes, mask) != 0 {
+                    return Err(failed("ibv_modify_qp"));
+                }
+            }
+            if next == state {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// After half_open(): now tell the server.
+    pub fn complete_handshake(&mut self) -> io::Result<()> {
+        let qp = self.qp();
+        // SAFETY: the identifier exists. rdma_establish() is for those without a queue pair, which
+        // is put back at once.
+        let done = unsafe {
+            (*self.id.raw).qp = ptr::null_mut();
+            let done = sys::rdma_establish(self.id.raw);
+            (*self.id.raw).qp = qp;
+            done
+        };
+        if done != 0 {
+            return Err(failed("rdma_establish"));
+        }
         Ok(())
     }
 
@@ -437,6 +489,26 @@ impl Connection {
         }
     }
 
+    /// Whether the server may send something like this here.
+    pub fn vet(&self, len: usize, invalidated: bool, immediate: bool) -> Result<(), String> {
+        let (mine, theirs) = (&self.options.private, &self.peer);
+        let threshold = Settings::threshold(mine, theirs);
+        if len > threshold {
+            return Err(format!(
+                "a Send of {len} bytes, the threshold is {threshold}"
+            ));
+        }
+        if immediate {
+            return Err("a Send with immediate data".into());
+        }
+        if invalidated && !(Settings::invalidates(mine) && Settings::invalidates(theirs)) {
+            return Err(
+                "Send with Invalidate, and not both sides have said that they support it".into(),
+            );
+        }
+        Ok(())
+    }
+
     pub fn region(&self, len: usize) -> io::Result<Region> {
         Region::new(&self.domain, len, Access::ReadWrite, 0)
     }
@@ -455,6 +527,17 @@ impl Connection {
         };
         // SAFETY: the queue pair exists.
         unsafe { sys::ibv_modify_qp(self.qp(), &mut attributes, sys::IBV_QP_STATE as i32) };
+    }
+
+    /// Whether the server closes the connection until then; nothing is said to it.
+    pub fn ends(&mut self, until: Instant) -> bool {
+        loop {
+            match self.next(until) {
+                Some(Event::Disconnected) => return true,
+                Some(_) => {}
+                None => return false,
+            }
+        }
     }
 
     pub fn cm_channel(&self) -> &Rc<Channel> {

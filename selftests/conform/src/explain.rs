@@ -6,7 +6,7 @@ use crate::{
     message::Message,
     outcome::Outcome,
     results::{self, Placed, Results},
-    rpc::{self, Status},
+    rpc::{self, Kind, Status},
 };
 
 /// A reply that is understood.
@@ -58,12 +58,24 @@ impl Seen {
 /// Looks up remote memory: the bytes a segment names.
 pub type Memory<'a> = dyn Fn(&Segment) -> Option<Vec<u8>> + 'a;
 
+/// What a text begins with that says that a message is not explained: no profile excuses it.
+pub const UNEXPLAINED: &str = "unexplained: ";
+
+/// Mark an error so.
+pub fn unexplained(text: impl std::fmt::Display) -> String {
+    format!("{UNEXPLAINED}{text}")
+}
+
 /// Whether these bytes are a call of the reverse direction.
 pub fn is_call(bytes: &[u8]) -> bool {
     matches!(frame::decode(bytes), Ok((_, _, Reply::Call)))
 }
 
 pub fn explain(bytes: &[u8], sent: &Message, memory: &Memory<'_>) -> Result<Seen, String> {
+    account(bytes, sent, memory).map_err(unexplained)
+}
+
+fn account(bytes: &[u8], sent: &Message, memory: &Memory<'_>) -> Result<Seen, String> {
     let (xid, grant, reply) = frame::decode(bytes)?;
     if xid != sent.xid {
         return Err(format!("XID {xid:#x} in answer to {:#x}", sent.xid));
@@ -122,15 +134,17 @@ pub fn explain(bytes: &[u8], sent: &Message, memory: &Memory<'_>) -> Result<Seen
             seen.lists = lists;
         }
     }
-    let mut placed: Placed = seen
+    // A chunk that comes back empty has no more in it than one that comes back unused.
+    let mut placed: Placed = sent
         .lists
         .writes
         .iter()
-        .map(|chunk| {
-            if chunk.is_empty() {
+        .zip(&seen.lists.writes)
+        .map(|(was, is)| {
+            if was.is_empty() {
                 Ok(None)
             } else {
-                fetch(chunk, memory).map(Some)
+                fetch(is, memory).map(Some)
             }
         })
         .collect::<Result<_, String>>()?;
@@ -138,6 +152,8 @@ pub fn explain(bytes: &[u8], sent: &Message, memory: &Memory<'_>) -> Result<Seen
     let mut words = Words::new(&stream);
     let status = match &sent.guard {
         Some(guard) => rpc::verified_reply(&mut words, xid, |f, v| guard.verify(f, v))?,
+        // With contexts that are being made, cases look at the verifier.
+        None if sent.kind == Kind::Context => rpc::verified_reply(&mut words, xid, |_, _| Ok(()))?,
         None => rpc::reply(&mut words, xid)?,
     };
     if status == Status::Success {
@@ -156,10 +172,34 @@ pub fn explain(bytes: &[u8], sent: &Message, memory: &Memory<'_>) -> Result<Seen
         ));
     }
     seen.status = Some(status);
+    seen.note = forms(&sent.lists, &seen);
     Ok(seen)
 }
 
-/// The lists of a reply against the call's (RFC 8166, sections 3.4.6 and 4.3).
+/// Which of several right forms of a reply this is: how Write chunks came back that nothing was
+/// put into (RFC 8166, section 4.3.2.2, or RFC 8267, section 6.4.1), and whether a reply came
+/// inline although there was a Reply chunk.
+fn forms(sent: &Lists, seen: &Seen) -> String {
+    let offered = sent.writes.iter().zip(&seen.lists.writes);
+    let mut notes: Vec<_> = offered
+        .filter(|(was, is)| !was.is_empty() && total(is) == 0)
+        .map(|(_, is)| match is.is_empty() {
+            true => "empty Write chunk",
+            false => "unused Write chunk",
+        })
+        .collect();
+    notes.dedup();
+    if sent.reply.is_some() {
+        notes.push(match seen.inline {
+            true => "RDMA_MSG",
+            false => "RDMA_NOMSG",
+        });
+    }
+    notes.join(", ")
+}
+
+/// The lists of a reply against the call's (RFC 8166, sections 3.4.6 and 4.3). A Write chunk may
+/// come back empty if no result is in it (RFC 8267, section 6.4.1).
 fn echoes(sent: &Lists, got: &Lists) -> Result<(), String> {
     if got.writes.len() != sent.writes.len() {
         return Err(format!(
@@ -171,7 +211,11 @@ fn echoes(sent: &Lists, got: &Lists) -> Result<(), String> {
     if got.reply.is_some() != sent.reply.is_some() {
         return Err("the Reply chunk is not echoed, or was not sent".into());
     }
-    for (was, is) in sent.echoed().zip(got.echoed()) {
+    let empty = got.writes.iter().map(Vec::is_empty).chain([false]);
+    for ((was, is), empty) in sent.echoed().zip(got.echoed()).zip(empty) {
+        if empty {
+            continue;
+        }
         if was.len() != is.len() {
             return Err(format!(
                 "a chunk of {} segments came back with {}",

@@ -4,27 +4,30 @@
 //! Message `i` of a seed is always mutated in the same way; what differs between
 //! runs are the memory keys and addresses that the device gives out.
 
+mod bases;
+mod run;
+mod shapes;
+
+pub use run::run;
+
 use std::{
-    collections::{btree_map::Entry, BTreeMap, HashMap},
-    net::SocketAddr,
+    collections::{BTreeMap, HashMap, VecDeque},
     ops::Range,
     sync::atomic::{AtomicBool, Ordering},
-    thread,
     time::Instant,
 };
 
+use serde_json::{json, Value};
+
+use shapes::Shape;
+
 use crate::{
     connection::{self, Connection, Event},
-    explain::{explain, Seen},
-    frame::{hex, Header, Lists, Segment, MSG, NOMSG},
+    explain::{explain, is_call, unexplained, Seen},
+    frame::{hex, Lists, Segment},
     memory::{Region, GUARD},
     message::Message,
-    mutate::{kind, mutate, parse},
-    nfs3,
-    nfs4::Compound,
-    options::Options,
     outcome::Outcome,
-    rng::Rng,
     rpc::{Call, Kind},
     world::World,
 };
@@ -32,8 +35,10 @@ use crate::{
 /// Messages under way at once, with a probe behind them.
 const ROUND: usize = 16;
 
-/// Regions that a message can name.
-const SIZES: [usize; 4] = [4096, 1000, 16384, 64];
+/// Regions that a message can name: four for data, one with a whole call. Those behind them are
+/// what cases have.
+const SIZES: [usize; 5] = [4096, 1000, 16384, 64, 1024];
+const WHOLE: usize = 4;
 
 /// A region, what it held when it was last looked at, and where the server may write.
 struct Watched {
@@ -42,78 +47,38 @@ struct Watched {
     open: Vec<bool>,
 }
 
+/// A message that was sent, and the XID of the call in it.
+#[derive(Clone)]
+struct Sent {
+    message: Message,
+    inner: u32,
+    /// The server may not close the connection because of it.
+    stays: bool,
+    answer: Answer,
+}
+
+/// What has come of a message.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    Awaited,
+    /// None came in its round.
+    Dropped,
+    Come,
+}
+
+/// One that no answer has come to yet: its number, and its two XIDs.
+struct Waiting {
+    number: u64,
+    xids: [u32; 2],
+    stays: bool,
+}
+
 /// How messages ended.
 #[derive(Default)]
 struct Tally {
     counts: BTreeMap<&'static str, u64>,
     closed: u64,
-}
-
-/// `--fuzz`: messages from `--fuzz-from` on, shared out between `--jobs` threads with
-/// connections and files of their own. False if one fails the oracle.
-pub fn run(server: SocketAddr, options: &Options, count: u64) -> Result<bool, String> {
-    let begin = Instant::now();
-    let stop = AtomicBool::new(false);
-    let share = count.div_ceil(options.jobs.into());
-    println!("1..1");
-    let results: Vec<_> = thread::scope(|scope| {
-        let start = |part| {
-            let from = u64::from(part) * share;
-            let range = options.fuzz_from + from..options.fuzz_from + count.min(from + share);
-            let stop = &stop;
-            scope.spawn(move || {
-                let result = part_of(server, options, part, range, stop);
-                stop.fetch_or(result.is_err(), Ordering::Relaxed);
-                result
-            })
-        };
-        let threads: Vec<_> = (0..options.jobs).map(start).collect();
-        let panicked = |_| Err("a thread panicked".to_string());
-        let joined = threads
-            .into_iter()
-            .map(|t| t.join().unwrap_or_else(panicked));
-        joined.collect()
-    });
-    let mut all = Tally::default();
-    for result in results {
-        match result {
-            Ok(tally) => {
-                all.closed += tally.closed;
-                for (name, n) in tally.counts {
-                    *all.counts.entry(name).or_default() += n;
-                }
-            }
-            Err(text) => {
-                println!("not ok 1 - {text}");
-                return Ok(false);
-            }
-        }
-    }
-    let rate = count as f64 / begin.elapsed().as_secs_f64();
-    let counts: Vec<_> = all.counts.iter().map(|(k, n)| format!("{k} {n}")).collect();
-    println!("ok 1 - {count} mutated messages of seed {}", options.seed);
-    println!(
-        "# {}; {} connections closed; {rate:.0} a second",
-        counts.join(", "),
-        all.closed
-    );
-    Ok(true)
-}
-
-fn part_of(
-    server: SocketAddr,
-    options: &Options,
-    part: u32,
-    range: Range<u64>,
-    stop: &AtomicBool,
-) -> Result<Tally, String> {
-    let mut world = World::new(server, options, part)?;
-    world.open_control()?;
-    let mut fuzzer = Fuzzer::new(&mut world, options.seed)?;
-    fuzzer.run(range, stop)?;
-    let tally = fuzzer.tally;
-    world.clean();
-    Ok(tally)
+    failures: Vec<Value>,
 }
 
 struct Fuzzer<'a> {
@@ -123,21 +88,30 @@ struct Fuzzer<'a> {
     /// By place in a round and index of SIZES: answers overtake one another, so each
     /// message of a round has its own. Made when first named.
     regions: BTreeMap<(usize, usize), Watched>,
-    recent: HashMap<u32, Message>,
+    recent: HashMap<u32, Sent>,
+    /// The last messages that came.
+    received: VecDeque<String>,
+    /// Those under way, for a report.
+    current: Range<u64>,
     scratch: Vec<u8>,
+    shapes: Vec<Shape>,
     tally: Tally,
 }
 
 impl<'a> Fuzzer<'a> {
     fn new(world: &'a mut World, seed: u64) -> Result<Self, String> {
         let scratch = world.fresh_file()?;
+        let shapes = shapes::shapes(world)?;
         Ok(Self {
             world,
             seed,
             connection: None,
             regions: BTreeMap::new(),
             recent: HashMap::new(),
+            received: VecDeque::new(),
+            current: 0..0,
             scratch,
+            shapes,
             tally: Tally::default(),
         })
     }
@@ -148,8 +122,8 @@ impl<'a> Fuzzer<'a> {
         while next < range.end && !stop.load(Ordering::Relaxed) {
             let end = (next + ROUND as u64).min(range.end);
             let numbers: Vec<_> = (next..end).collect();
-            self.judge(&numbers)
-                .map_err(|text| self.failure(next, end, &text))?;
+            self.current = next..end;
+            self.judge(&numbers)?;
             if next / 1000 != end / 1000 {
                 self.world.check_control()?;
                 eprintln!("# {end} of {} to {}", range.start, range.end);
@@ -160,19 +134,20 @@ impl<'a> Fuzzer<'a> {
         self.world.check_control()
     }
 
-    fn failure(&self, next: u64, end: u64, text: &str) -> String {
-        let seed = self.seed;
-        let mut lines = format!(
-            "messages {next} to {} of seed {seed}: {text}\n# again: --seed {seed} --fuzz {} --fuzz-from {next} --jobs 1",
-            end - 1,
-            end - next
-        );
+    fn failure(&self, text: &str) -> Value {
+        let (seed, Range { start, end }) = (self.seed, self.current.clone());
         let mut recent: Vec<_> = self.recent.iter().collect();
         recent.sort_by_key(|(xid, _)| **xid);
-        for (_, message) in recent.iter().rev().take(2 * ROUND) {
-            lines.push_str(&format!("\n# sent {}", hex(&message.bytes)));
-        }
-        lines
+        let sent = recent
+            .iter()
+            .rev()
+            .map(|(_, sent)| hex(&sent.message.bytes));
+        json!({
+            "reason": format!("messages {start} to {} of seed {seed}: {text}", end.saturating_sub(1)),
+            "again": format!("--seed {seed} --fuzz {} --fuzz-from {start} --jobs 1", end - start),
+            "sent": sent.take(2 * ROUND).collect::<Vec<_>>(),
+            "received": self.received,
+        })
     }
 
     fn connect(&mut self) -> Result<(), String> {
@@ -210,20 +185,41 @@ impl<'a> Fuzzer<'a> {
             }
         }
         if !together.is_empty() {
-            alone.extend(self.round(&together)?);
+            let left = self.round(&together)?;
+            alone.extend(left.iter().map(|waiting| waiting.number));
         }
         for i in alone {
-            if !self.round(&[i])?.is_empty() {
-                self.count(Outcome::Close);
-            }
+            self.single(i)?;
         }
         Ok(())
+    }
+
+    /// One message by itself. A connection that is closed where it has to stay is tried again: what
+    /// was sent in front may have been the cause.
+    fn single(&mut self, i: u64) -> Result<(), String> {
+        for _ in 0..3 {
+            match self.round(&[i])?.first() {
+                None => return Ok(()),
+                Some(waiting) if !waiting.stays => {
+                    self.count(Outcome::Close);
+                    return Ok(());
+                }
+                Some(_) => {}
+            }
+        }
+        // For the report: one like it.
+        self.ready()?;
+        let sent = self.message(i)?;
+        self.recent.insert(sent.message.xid, sent);
+        Err(format!(
+            "CLOSE, three times, at message {i}: the connection has to stay"
+        ))
     }
 
     /// Whether message `i` has a segment that is not in one of our regions.
     fn names_nothing(&mut self, i: u64) -> Result<bool, String> {
         self.ready()?;
-        let lists = self.message(i)?.lists;
+        let lists = self.message(i)?.message.lists;
         let reads = lists.reads.iter().map(|(_, segment)| segment);
         Ok(reads
             .chain(lists.echoed().flatten())
@@ -242,27 +238,65 @@ impl<'a> Fuzzer<'a> {
     }
 
     /// The messages without an answer if the connection was closed.
-    fn round(&mut self, numbers: &[u64]) -> Result<Vec<u64>, String> {
+    fn round(&mut self, numbers: &[u64]) -> Result<Vec<Waiting>, String> {
         self.ready()?;
         let mut waiting = Vec::new();
-        for &i in numbers {
-            let message = self.message(i)?;
-            self.open(&message.lists);
-            waiting.push((message.xid, i));
-            self.send(&message.bytes);
-            self.recent.insert(message.xid, message);
+        for &number in numbers {
+            let sent = self.message(number)?;
+            self.open(&sent.message.lists);
+            waiting.push(Waiting {
+                number,
+                xids: [sent.message.xid, sent.inner],
+                stays: sent.stays,
+            });
+            self.send(&sent.message.bytes);
+            self.recent
+                .entry(sent.inner)
+                .or_insert_with(|| sent.clone());
+            self.recent.insert(sent.message.xid, sent);
         }
         let probe = Message::inline(&Call::null().xid(self.world.probe_xid()), Lists::default());
         self.send(&probe.bytes);
         let lives = self.collect(&probe, &mut waiting)?;
         self.canaries()?;
         if lives {
-            waiting.iter().for_each(|_| self.count(Outcome::Drop));
+            for waiting in &waiting {
+                self.count(Outcome::Drop);
+                self.settle(waiting.xids[0], Answer::Dropped)?;
+            }
             return Ok(Vec::new());
         }
         self.tally.closed += 1;
         self.close()?;
-        Ok(waiting.into_iter().map(|(_, i)| i).collect())
+        Ok(waiting)
+    }
+
+    /// Note what has come of a message. One that was taken for dropped may have been slow.
+    fn settle(&mut self, xid: u32, answer: Answer) -> Result<(), String> {
+        let Some(first) = self.recent.get(&xid) else {
+            return Ok(());
+        };
+        let (before, xids) = (first.answer, [first.message.xid, first.inner]);
+        match before {
+            Answer::Come => {
+                return Err(unexplained(format!("a second answer to {:#x}", xids[0])));
+            }
+            Answer::Dropped => {
+                let dropped = self.tally.counts.entry(Outcome::Drop.name()).or_default();
+                *dropped = dropped.saturating_sub(1);
+            }
+            Answer::Awaited => {}
+        }
+        for xid in xids {
+            if let Some(sent) = self
+                .recent
+                .get_mut(&xid)
+                .filter(|s| s.message.xid == xids[0])
+            {
+                sent.answer = answer;
+            }
+        }
+        Ok(())
     }
 
     /// A send that fails because the server has just closed shows as an event.
@@ -273,7 +307,7 @@ impl<'a> Fuzzer<'a> {
     }
 
     /// Answers until the probe's; true if the connection lives.
-    fn collect(&mut self, probe: &Message, waiting: &mut Vec<(u32, u64)>) -> Result<bool, String> {
+    fn collect(&mut self, probe: &Message, waiting: &mut Vec<Waiting>) -> Result<bool, String> {
         let mut until = Instant::now() + self.world.limit();
         let mut probed = false;
         loop {
@@ -281,8 +315,23 @@ impl<'a> Fuzzer<'a> {
                 return Ok(false);
             };
             match connection.next(until) {
-                Some(Event::Received { bytes, .. }) => {
+                Some(Event::Received {
+                    bytes,
+                    invalidated,
+                    immediate,
+                }) => {
+                    self.received.push_back(hex(&bytes));
+                    if self.received.len() > 2 * ROUND {
+                        self.received.pop_front();
+                    }
+                    connection.vet(bytes.len(), invalidated.is_some(), immediate)?;
+                    if is_call(&bytes) {
+                        return Err(unexplained("a call, where no session has callbacks"));
+                    }
                     if bytes.starts_with(&probe.xid.to_be_bytes()) {
+                        if probed {
+                            return Err(unexplained("a second reply to the probe"));
+                        }
                         explain(&bytes, probe, &|_| None)
                             .map_err(|e| format!("the probe's reply: {e}"))?;
                         // Answers may overtake one another; a late one is still explained in a later round.
@@ -290,8 +339,12 @@ impl<'a> Fuzzer<'a> {
                         until = Instant::now() + self.world.unit;
                     } else {
                         let seen = self.understand(&bytes)?;
-                        waiting.retain(|(xid, _)| !bytes.starts_with(&xid.to_be_bytes()));
+                        waiting.retain(|w| {
+                            !w.xids.iter().any(|x| bytes.starts_with(&x.to_be_bytes()))
+                        });
                         self.count(seen.outcome);
+                        let xid = [bytes[0], bytes[1], bytes[2], bytes[3]];
+                        self.settle(u32::from_be_bytes(xid), Answer::Come)?;
                     }
                     if waiting.is_empty() && probed {
                         return Ok(true);
@@ -307,31 +360,52 @@ impl<'a> Fuzzer<'a> {
         }
     }
 
+    /// What one of our segments names, canaries included.
+    fn found(&self, segment: &Segment) -> Option<Vec<u8>> {
+        let mut regions = self.regions.values();
+        regions.find_map(|w| w.region.around(segment))
+    }
+
     fn understand(&mut self, bytes: &[u8]) -> Result<Seen, String> {
         let text = |e: String| format!("{e}; received {}", hex(bytes));
         let xid = bytes
             .get(..4)
             .map_or(0, |b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]));
-        let sent = self
+        let Sent { message, inner, .. } = self
             .recent
             .get(&xid)
             .ok_or_else(|| text(format!("an answer with XID {xid:#x} that nothing had")))?;
-        let regions = &self.regions;
-        let memory = |s: &Segment| regions.values().find_map(|w| w.region.around(s));
-        explain(bytes, sent, &memory)
-            .or_else(|first| {
-                // Operations that mutation has made others than those that are known.
-                let any = Message {
-                    kind: Kind::Any,
-                    ..sent.clone()
-                };
-                if sent.kind == Kind::Compound && first.contains("no decoder") {
-                    explain(bytes, &any, &memory).map_err(|_| first)
-                } else {
-                    Err(first)
+        // A call whose two XIDs differ may be answered with either, and with both (M042, M082).
+        let mut mirrored = bytes.to_vec();
+        mirrored.splice(..4, inner.to_be_bytes());
+        let called = Message {
+            xid: *inner,
+            ..message.clone()
+        };
+        // Operations that mutation has made others than those that are known.
+        let any = |of: &Message| Message {
+            kind: Kind::Any,
+            ..of.clone()
+        };
+        let mut tries = vec![(bytes, message.clone())];
+        if *inner != message.xid {
+            tries.push((&mirrored, called.clone()));
+        }
+        let mut errors = Vec::new();
+        for (reply, sent) in tries {
+            let known = explain(reply, &sent, &|s| self.found(s));
+            let seen = known.or_else(|first| match sent.kind {
+                Kind::Compound(ops) if ops.known().is_none() && first.contains("no decoder") => {
+                    explain(reply, &any(&sent), &|s| self.found(s)).map_err(|_| first)
                 }
-            })
-            .map_err(text)
+                _ => Err(first),
+            });
+            match seen.and_then(|seen| self.world.compare(&seen, &sent).map(|()| seen)) {
+                Ok(seen) => return Ok(seen),
+                Err(error) => errors.push(error),
+            }
+        }
+        Err(text(errors.swap_remove(0)))
     }
 
     /// The server may write what these lists name.
@@ -365,170 +439,5 @@ impl<'a> Fuzzer<'a> {
             watched.before = now;
         }
         Ok(())
-    }
-
-    fn segment(&mut self, slot: usize, size: usize) -> Result<Segment, String> {
-        let connection = self.connection.as_ref().ok_or("no connection")?;
-        let watched = match self.regions.entry((slot, size)) {
-            Entry::Occupied(there) => there.into_mut(),
-            Entry::Vacant(none) => {
-                let region = connection.region(SIZES[size]).map_err(|e| e.to_string())?;
-                let before = region.snapshot();
-                let open = vec![false; before.len()];
-                none.insert(Watched {
-                    region,
-                    before,
-                    open,
-                })
-            }
-        };
-        Ok(watched.region.segment(0, SIZES[size]))
-    }
-
-    /// Message `i` of the seed.
-    fn message(&mut self, i: u64) -> Result<Message, String> {
-        let mut rng = Rng::new(self.seed.wrapping_mul(0x1_0000_0001).wrapping_add(i));
-        let base = self.base(&mut rng, i as usize % ROUND)?;
-        let mut bytes = base.bytes.clone();
-        for _ in 0..1 + rng.below(3) {
-            mutate(&mut rng, &mut bytes);
-        }
-        bytes.truncate(4096);
-        // A probe's XID, or one that is in use, would be ambiguous.
-        let mut message = Message::raw(bytes);
-        while message.bytes.len() >= 4
-            && (message.xid >> 28 == 5 || self.recent.contains_key(&message.xid))
-        {
-            let xid = self.world.xid();
-            message = message.poke(0, xid);
-            message.xid = xid;
-        }
-        if message.bytes.len() < 4 {
-            // It has none, and no answer may be taken for its.
-            message.xid = self.world.probe_xid();
-        }
-        message.lists = parse(&message.bytes)
-            .map(|(lists, _)| lists)
-            .unwrap_or_default();
-        message.kind = kind(&message, base.kind);
-        Ok(message)
-    }
-
-    /// A valid message.
-    fn base(&mut self, rng: &mut Rng, slot: usize) -> Result<Message, String> {
-        let segment = |this: &mut Self, n: usize| this.segment(slot, n);
-        let files = &self.world.files;
-        let (root, big, link, many) = (
-            files.root.clone(),
-            files.big.clone(),
-            files.link.clone(),
-            files.many.clone(),
-        );
-        let file = self.scratch.clone();
-        let xid = self.world.xid();
-        Ok(match rng.below(11) {
-            0 => Message::inline(&Call::null().xid(xid), Lists::default()),
-            1 => Message::inline(
-                &nfs3::getattr(&root).xid(xid),
-                Lists::reply(vec![segment(self, 1)?]),
-            ),
-            2 => Message::inline(
-                &nfs3::read(&big, 0, 1000).xid(xid),
-                Lists::write(vec![segment(self, 0)?, segment(self, 1)?]),
-            ),
-            3 => Message::inline(
-                &nfs3::readlink(&link).xid(xid),
-                Lists {
-                    writes: vec![vec![segment(self, 3)?], vec![]],
-                    ..Lists::default()
-                },
-            ),
-            4 => Message::inline(
-                &nfs3::readdir(&many, 4096).xid(xid),
-                Lists::reply(vec![segment(self, 2)?, segment(self, 1)?]),
-            ),
-            5 => {
-                let call = nfs3::write(&file, 0, &[0x33; 64]).xid(xid);
-                let reads = vec![(call.item(0).0 as u32, segment(self, 3)?)];
-                Message::new(
-                    Header::new(
-                        xid,
-                        MSG,
-                        Lists {
-                            reads,
-                            ..Lists::default()
-                        },
-                    ),
-                    &call.reduced(0).0,
-                    Kind::Write,
-                )
-            }
-            6 => {
-                let call = nfs3::write(&file, 8, &[0x44; 1064]).xid(xid);
-                let position = call.item(0).0 as u32;
-                let reads = vec![(position, segment(self, 3)?), (position, segment(self, 1)?)];
-                Message::new(
-                    Header::new(
-                        xid,
-                        MSG,
-                        Lists {
-                            reads,
-                            ..Lists::default()
-                        },
-                    ),
-                    &call.reduced(0).0,
-                    Kind::Write,
-                )
-            }
-            7 => {
-                let call = Compound::new(0)
-                    .handle(&big)
-                    .read(0, 500)
-                    .getattr()
-                    .read(4096, 64)
-                    .call()
-                    .xid(xid);
-                Message::inline(
-                    &call,
-                    Lists {
-                        writes: vec![vec![segment(self, 1)?], vec![segment(self, 3)?]],
-                        ..Lists::default()
-                    },
-                )
-            }
-            8 => {
-                // A whole call in the region of 64 bytes; its content is what the region has.
-                let lists = Lists {
-                    reply: Some(vec![segment(self, 1)?]),
-                    ..Lists::read(0, vec![segment(self, 3)?])
-                };
-                Message::new(Header::new(xid, NOMSG, lists), &[], Kind::Unknown)
-            }
-            9 => {
-                let call = Compound::new(0)
-                    .handle(&file)
-                    .write(0, &[0x55; 64])
-                    .getattr()
-                    .call()
-                    .xid(xid);
-                let reads = vec![(call.item(0).0 as u32, segment(self, 3)?)];
-                Message::new(
-                    Header::new(
-                        xid,
-                        MSG,
-                        Lists {
-                            reads,
-                            ..Lists::default()
-                        },
-                    ),
-                    &call.reduced(0).0,
-                    Kind::Compound,
-                )
-            }
-            _ => Message::inline(
-                &nfs3::lookup(&root, "no such file").xid(xid),
-                Lists::default(),
-            ),
-        })
     }
 }

@@ -115,7 +115,7 @@ fn begin(service: &str) -> Result<(ClientCtx, Vec<u8>), String> {
 
 /// A NULL call that asks for a context; the token is its only argument.
 fn init_call(purpose: Purpose, handle: &[u8], token: &[u8]) -> Call {
-    let mut call = Call::new(NFS, 3, 0, Kind::Unknown, opaque(token));
+    let mut call = Call::new(NFS, 3, 0, Kind::Context, opaque(token));
     call.items = vec![(4, token.len())];
     call.auth = credential(purpose, 0, Service::None, handle);
     call.auth.extend(&auth_none()[..8]);

@@ -9,6 +9,7 @@ mod cases;
 mod cm;
 mod connection;
 mod corpus;
+mod evidence;
 mod explain;
 mod fake;
 mod frame;
@@ -39,6 +40,9 @@ use options::Options;
 use profile::Profile;
 
 fn main() -> ExitCode {
+    if let Some(code) = cases::helper() {
+        return code;
+    }
     match Options::parse().and_then(run) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
@@ -50,6 +54,7 @@ fn main() -> ExitCode {
 }
 
 fn run(options: Options) -> Result<bool, String> {
+    options.check()?;
     let profile = options
         .profile
         .as_deref()
@@ -58,7 +63,7 @@ fn run(options: Options) -> Result<bool, String> {
     if let Some(stranger) = profile.ids().find(|id| !cases.iter().any(|c| &c.id == *id)) {
         return Err(format!("the profile names {stranger}, which is no case"));
     }
-    cases.retain(|c| options.selects(&c.id) && !profile.skips(&c.id));
+    cases.retain(|c| options.selects(&c.id));
     if options.list {
         cases.iter().for_each(|c| {
             let needs = match c.needs {
@@ -108,11 +113,14 @@ fn run(options: Options) -> Result<bool, String> {
         runner.failed,
         runner.known,
         runner.surprises.len(),
-        runner.skipped
+        runner.skipped.len()
     );
     if let Some(path) = &options.json {
-        let report = serde_json::json!({ "server": server.to_string(), "seed": options.seed, "cases": runner.report });
-        std::fs::write(path, format!("{report:#}\n")).map_err(|e| format!("{path}: {e}"))?;
+        let report = serde_json::json!({
+            "server": server.to_string(), "seed": options.seed,
+            "cases": runner.report, "skipped": runner.skipped,
+        });
+        evidence::write(path, &report)?;
     }
     if let Some(path) = &options.corpus {
         corpus::write(path, &runner.report)?;

@@ -2,10 +2,11 @@
 //! Mutations of messages, and what can still be read of the result.
 
 use crate::{
-    frame::{self, Lists},
+    explain::Memory,
+    frame::{self, Lists, Segment, MSG, NOMSG},
     message::Message,
     rng::Rng,
-    rpc::{Kind, MOUNT, NFS, NFSACL},
+    rpc::{Kind, Ops, MOUNT, NFS, NFSACL},
 };
 
 /// Values that have broken decoders before.
@@ -28,29 +29,56 @@ const WORDS: [u32; 16] = [
     0xffff_ffff,
 ];
 
-/// How the results of a message are encoded, by what it says after the mutations.
-pub fn kind(message: &Message, before: Kind) -> Kind {
-    let Some((lists, payload)) = parse(&message.bytes) else {
+fn word(bytes: &[u8], at: usize) -> u32 {
+    bytes
+        .get(at..at + 4)
+        .map_or(0, |b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]))
+}
+
+/// The Payload stream of a message without what other Read chunks than the Position-Zero chunk
+/// have; None if there is no such stream.
+pub fn stream(message: &[u8], memory: &Memory<'_>) -> Option<Vec<u8>> {
+    let (lists, payload) = parse(message)?;
+    match word(message, 12) {
+        MSG => Some(payload.to_vec()),
+        NOMSG => {
+            let zero = lists.reads.iter().filter(|(position, _)| *position == 0);
+            let parts: Option<Vec<_>> = zero.map(|(_, segment)| memory(segment)).collect();
+            parts.map(|p| p.concat())
+        }
+        _ => None,
+    }
+}
+
+/// How the results of a message are encoded, by what it says after the mutations; `was` is its
+/// stream before them.
+pub fn kind(message: &Message, stream: &[u8], before: Kind, was: &[u8]) -> Kind {
+    let Some((lists, _)) = parse(&message.bytes) else {
         return before;
     };
-    let word = |at: usize| {
-        payload
-            .get(at..at + 4)
-            .map_or(0, |b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]))
-    };
-    if lists.reads.iter().any(|(position, _)| *position < 24) {
+    let place = |position: u32| position != 0 && position < 24;
+    if lists.reads.iter().any(|(position, _)| place(*position)) {
         return Kind::Unknown;
     }
-    match (word(12), word(16), word(20)) {
+    if stream.get(4..) == was.get(4..) {
+        return before;
+    }
+    match (word(stream, 12), word(stream, 16), word(stream, 20)) {
         (NFS | NFSACL | MOUNT, _, 0) => Kind::Null,
         (NFS, 3, 1) => Kind::Getattr,
         (NFS, 3, 3) => Kind::Lookup,
+        (NFS, 3, 4) => Kind::Access,
         (NFS, 3, 5) => Kind::Readlink,
         (NFS, 3, 6) => Kind::Read,
         (NFS, 3, 7) => Kind::Write,
+        (NFS, 3, 8..=10) => Kind::Create,
+        (NFS, 3, 12 | 13) => Kind::Remove,
         (NFS, 3, 16) => Kind::Readdir,
         (NFS, 3, 17) => Kind::Readdirplus,
-        (NFS, 4, 1) => Kind::Compound,
+        (NFS, 3, 19) => Kind::Fsinfo,
+        (NFS, 3, n @ (2 | 11 | 14 | 15 | 18 | 20 | 21)) => Kind::Other(n),
+        (NFS, 4, 1) => Kind::Compound(Ops::ANY),
+        (NFSACL, 3, 1) => Kind::Getacl,
         _ => Kind::Unknown,
     }
 }
@@ -97,6 +125,78 @@ pub fn mutate(rng: &mut Rng, bytes: &mut Vec<u8>) {
             let at = rng.below(span);
             bytes[at] = rng.next() as u8;
         }
+    }
+}
+
+/// Whether no server may close the connection because of this message: all other outcomes of
+/// the cases that are like it keep it. `limit` is what the server takes in one Send, `was` the
+/// message before the mutations with its stream.
+pub fn must_stay(
+    bytes: &[u8],
+    limit: usize,
+    memory: &Memory<'_>,
+    was: &Message,
+    was_stream: &[u8],
+) -> bool {
+    if bytes.len() > limit {
+        return false;
+    }
+    let (vers, proc) = (word(bytes, 4), word(bytes, 12));
+    // Too short (M001), of another version (M025), of a procedure without a call (M031 to M038).
+    if bytes.len() < 28 || vers != 1 || proc > NOMSG {
+        return true;
+    }
+    // A header that cannot be read (M015 to M022, M043 to M048, M090 to M094).
+    let Some((lists, payload)) = parse(bytes) else {
+        return true;
+    };
+    let segments = lists.reads.iter().map(|(_, segment)| segment);
+    let mut all = segments.chain(lists.echoed().flatten());
+    // Memory of others (M116 and so on), addresses that wrap (M084).
+    if all.any(|segment: &Segment| memory(segment).is_none()) {
+        return false;
+    }
+    let zero = lists.reads.iter().any(|(position, _)| *position == 0);
+    // Where the call is (M069 to M076), Positions that are none (M049).
+    if zero != (proc == NOMSG) || proc == NOMSG && !payload.is_empty() {
+        return true;
+    }
+    if lists.reads.iter().any(|(position, _)| position % 4 != 0) {
+        return true;
+    }
+    // Data in another place than they were may leave a call that makes no sense (C02).
+    let places = |lists: &Lists| {
+        let mut all: Vec<_> = lists.reads.iter().map(|(position, _)| *position).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    };
+    if places(&lists) != places(&was.lists) {
+        return false;
+    }
+    let Some(stream) = stream(bytes, memory) else {
+        return false;
+    };
+    if stream.is_empty() {
+        return true;
+    }
+    match (proc, stream.len(), word(&stream, 4)) {
+        // Not even a direction (M010 to M012), none that is known (M169), a reply (M163, M168).
+        (MSG, 0..8, _) | (MSG, _, 1..) => return true,
+        // The same in a Position-Zero chunk (M077, M083).
+        (NOMSG, 0..8, _) | (NOMSG, _, 1..) => return false,
+        _ => {}
+    }
+    // A call cut short (M013, M014, M023), RPCSEC_GSS without a context (M186).
+    let (flavor, credential) = (word(&stream, 24), word(&stream, 28) as usize);
+    if stream.len() < was_stream.len().max(40) || matches!(flavor, 6 | 7) {
+        return false;
+    }
+    // A credential that is too long (M185), or the verifier behind one that is not.
+    let verifier = 32 + credential.next_multiple_of(4);
+    credential > 400 || {
+        let body = word(&stream, verifier + 4) as usize;
+        stream.len() >= verifier + 8 && (body > 400 || stream.len() - verifier - 8 >= body)
     }
 }
 

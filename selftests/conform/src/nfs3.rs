@@ -35,7 +35,7 @@ pub fn lookup(dir: &[u8], name: &str) -> Call {
 }
 
 pub fn access(handle: &[u8]) -> Call {
-    call(4, Kind::Unknown, &[opaque(handle), words(&[0x3f])])
+    call(4, Kind::Access, &[opaque(handle), words(&[0x3f])])
 }
 
 pub fn readlink(handle: &[u8]) -> Call {
@@ -101,12 +101,35 @@ pub fn readdir(dir: &[u8], count: u32) -> Call {
     )
 }
 
+pub fn fsinfo(root: &[u8]) -> Call {
+    call(19, Kind::Fsinfo, &[opaque(root)])
+}
+
 pub fn readdirplus(dir: &[u8], count: u32) -> Call {
     call(
         17,
         Kind::Readdirplus,
         &[opaque(dir), words(&[0, 0, 0, 0, count, count])],
     )
+}
+
+/// SETACL of users' entries, as many as that, after those of owner, group, mask and others.
+pub fn setacl(handle: &[u8], users: u32) -> Call {
+    let mut acl = vec![users + 4];
+    let mut entry = |tag: u32, id: u32, may: u32| acl.extend([tag, id, may]);
+    entry(1, 0, 6);
+    (0..users).for_each(|u| entry(2, 5000 + u, 4));
+    entry(4, 0, 4);
+    entry(0x10, 0, 4);
+    entry(0x20, 0, 4);
+    // An access ACL, its entries, and no default ACL.
+    let args = [
+        opaque(handle),
+        words(&[3, users + 4]),
+        words(&acl),
+        words(&[0, 0]),
+    ];
+    Call::new(NFSACL, 3, 2, Kind::Setacl, args.concat())
 }
 
 pub fn getacl(handle: &[u8]) -> Call {

@@ -4,7 +4,7 @@
 use crate::{
     frame::words,
     nfs3::opaque,
-    rpc::{Call, Kind, NFS},
+    rpc::{Call, Kind, Ops, NFS},
 };
 
 /// A COMPOUND under construction.
@@ -12,7 +12,7 @@ use crate::{
 pub struct Compound {
     minor: u32,
     ops: Vec<u8>,
-    count: u32,
+    numbers: Vec<u8>,
     items: Vec<(usize, usize)>,
 }
 
@@ -24,7 +24,7 @@ impl Compound {
         Self {
             minor,
             ops: Vec::new(),
-            count: 0,
+            numbers: Vec::new(),
             items: Vec::new(),
         }
     }
@@ -32,7 +32,7 @@ impl Compound {
     pub fn op(mut self, number: u32, args: &[Vec<u8>]) -> Self {
         self.ops.extend(words(&[number]));
         args.iter().for_each(|a| self.ops.extend_from_slice(a));
-        self.count += 1;
+        self.numbers.push(number as u8);
         self
     }
 
@@ -52,8 +52,9 @@ impl Compound {
     }
 
     pub fn call(self) -> Call {
-        let head = words(&[0, self.minor, self.count]);
-        let mut call = Call::new(NFS, 4, 1, Kind::Compound, [head.clone(), self.ops].concat());
+        let head = words(&[0, self.minor, self.numbers.len() as u32]);
+        let kind = Kind::Compound(Ops::new(&self.numbers));
+        let mut call = Call::new(NFS, 4, 1, kind, [head.clone(), self.ops].concat());
         call.items = self
             .items
             .iter()
@@ -146,6 +147,29 @@ impl Compound {
                 words(&[number, slot, slot, u32::from(cache)]),
             ],
         )
+    }
+
+    /// All entries of the current directory, with type and size.
+    pub fn readdir(self, max: u32) -> Self {
+        self.op(26, &[words(&[0, 0, 0, 0, max, max, 1, 0x12])])
+    }
+
+    /// GETATTR of one attribute among the first 32.
+    pub fn attribute(self, number: u32) -> Self {
+        self.op(9, &[words(&[1, 1 << number])])
+    }
+
+    pub fn getxattr(self, name: &str) -> Self {
+        self.op(72, &[opaque(name.as_bytes())])
+    }
+
+    /// Made or replaced.
+    pub fn setxattr(self, name: &str, value: &[u8]) -> Self {
+        self.op(73, &[words(&[0]), opaque(name.as_bytes()), opaque(value)])
+    }
+
+    pub fn listxattrs(self, max: u32) -> Self {
+        self.op(74, &[words(&[0, 0, max])])
     }
 
     pub fn exchange_id(self, owner: &[u8], verifier: u64) -> Self {

@@ -19,7 +19,7 @@ usage: rpcrdma-conform --server ADDRESS --export PATH [OPTION...]
   --gss SERVICE     for cases with Kerberos, such as nfs@server: there is a ticket
   --idle SECONDS    run M148, which leaves a connection idle for that long
   --profile FILE    where this server is known to differ (TOML)
-  --json FILE       the evidence: bytes sent and received, completions, events
+  --json FILE       the evidence: bytes sent and received, completions, events, skipped cases
   --seed N          decides everything that is random (1)
   --fuzz N          instead: N messages with one to three mutations each
   --fuzz-from I     begin with message I of the seed (0)
@@ -137,6 +137,31 @@ impl Options {
         Ok(SocketAddr::new(server, self.port))
     }
 
+    /// Options that a mode does not look at are mistakes.
+    pub fn check(&self) -> Result<(), String> {
+        if self.fuzz.is_none() {
+            return Ok(());
+        }
+        let idle = [
+            ("--only", !self.only.is_empty()),
+            ("--except", !self.except.is_empty()),
+            ("--repeat", self.repeat != 1),
+            ("--hooks", self.hooks.is_some()),
+            ("--gss", self.gss.is_some()),
+            ("--idle", self.idle != 0),
+            ("--profile", self.profile.is_some()),
+            ("--corpus", self.corpus.is_some()),
+            ("--sweep", self.sweep),
+            ("--sample", self.sample.is_some()),
+            ("--large", self.large),
+            ("--expected", self.expected.is_some()),
+        ];
+        match idle.iter().find(|(_, given)| *given) {
+            Some((name, _)) => Err(format!("{name} means nothing with --fuzz")),
+            None => Ok(()),
+        }
+    }
+
     pub fn selects(&self, id: &str) -> bool {
         let any = |patterns: &[String]| patterns.iter().any(|p| matches(p, id));
         (self.only.is_empty() || any(&self.only)) && !any(&self.except)
@@ -145,6 +170,15 @@ impl Options {
 
 fn matches(pattern: &str, id: &str) -> bool {
     if let Some((first, last)) = pattern.split_once("..") {
+        // C1 is a rule and C01 a defect: with a 0 in front, all have so many digits.
+        let (of, from) = (digits(id), digits(first));
+        let other = match from.starts_with('0') {
+            true => of.len() != from.len(),
+            false => of.starts_with('0'),
+        };
+        if other {
+            return false;
+        }
         let range = number(first).zip(number(last)).zip(number(id));
         return range.is_some_and(|(((from, low), (to, high)), (group, n))| {
             group == from && group == to && (low..=high).contains(&n)
@@ -154,6 +188,12 @@ fn matches(pattern: &str, id: &str) -> bool {
         Some(start) => id.starts_with(start),
         None => pattern == id,
     }
+}
+
+fn digits(id: &str) -> &str {
+    let rest = id.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let end = rest.find(|c: char| !c.is_ascii_digit());
+    &rest[..end.unwrap_or(rest.len())]
 }
 
 /// The letter of an id and the number after it, without what tells variants apart.

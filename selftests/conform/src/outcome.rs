@@ -24,6 +24,8 @@ pub enum Outcome {
     Broken,
     /// Silence, and a probe on the same connection is not answered.
     Hang,
+    /// The server lacks what the case is about: neither right nor wrong.
+    Skip,
 }
 
 impl Outcome {
@@ -38,6 +40,7 @@ impl Outcome {
             Self::Refuse => "REFUSE",
             Self::Broken => "BROKEN",
             Self::Hang => "HANG",
+            Self::Skip => "SKIP",
         }
     }
 
@@ -61,7 +64,7 @@ pub const BROKEN: Accept = Accept(1 << Outcome::Broken as u16);
 
 impl Accept {
     pub fn has(self, outcome: Outcome) -> bool {
-        self.0 & outcome.bit() != 0
+        outcome == Outcome::Skip || self.0 & outcome.bit() != 0
     }
 }
 

@@ -30,6 +30,17 @@ impl Settings {
             })
     }
 
+    /// The longest Send from a peer that says `theirs` to one that says `mine`.
+    pub fn threshold(mine: &[u8], theirs: &[u8]) -> usize {
+        let mine = Self::find(mine).map_or(1024, |s| Self::bytes(s.receive));
+        mine.min(Self::find(theirs).map_or(1024, |s| Self::bytes(s.send)))
+    }
+
+    /// Whether the peer that says this takes Sends with Invalidate.
+    pub fn invalidates(data: &[u8]) -> bool {
+        Self::find(data).is_some_and(|s| s.flags & 1 != 0)
+    }
+
     /// Bytes that a size code stands for.
     pub fn bytes(code: u8) -> usize {
         (usize::from(code) + 1) << 10

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Where a given server is known to differ from the RFCs.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
+
+use crate::{explain::UNEXPLAINED, outcome::Outcome};
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -18,6 +22,9 @@ pub struct Profile {
 pub struct Difference {
     /// Ids of cases.
     pub ids: Vec<String>,
+    /// What is seen then: each failure of the case has one of these in it.
+    #[serde(default)]
+    pub seen: Vec<String>,
     /// Why, for the reader.
     pub reason: String,
     /// The case is not run: it would take the server down.
@@ -28,7 +35,14 @@ pub struct Difference {
 impl Profile {
     pub fn load(path: &str) -> Result<Self, String> {
         let text = std::fs::read_to_string(path).map_err(|e| format!("{path}: {e}"))?;
-        toml::from_str(&text).map_err(|e| format!("{path}: {e}"))
+        let this: Self = toml::from_str(&text).map_err(|e| format!("{path}: {e}"))?;
+        match this.differs.iter().find(|d| d.skip != d.seen.is_empty()) {
+            Some(odd) => Err(format!(
+                "{path}: {}: what is seen has to be named, unless it is skipped",
+                odd.ids.join(", ")
+            )),
+            None => Ok(this),
+        }
     }
 
     fn find(&self, id: &str) -> Option<&Difference> {
@@ -39,11 +53,66 @@ impl Profile {
         self.find(id).map(|d| d.reason.as_str())
     }
 
-    pub fn skips(&self, id: &str) -> bool {
-        self.find(id).is_some_and(|d| d.skip)
+    /// Why a case is not to be run.
+    pub fn skips(&self, id: &str) -> Option<&str> {
+        self.find(id).filter(|d| d.skip).map(|d| d.reason.as_str())
+    }
+
+    /// Why a case fails in this way, if that is known and may be.
+    pub fn excuses(&self, id: &str, failures: &[Failure]) -> Option<&str> {
+        let known = self.find(id)?;
+        let named = |f: &Failure| f.may_be() && known.seen.iter().any(|s| f.text.contains(s));
+        failures.iter().all(named).then_some(known.reason.as_str())
     }
 
     pub fn ids(&self) -> impl Iterator<Item = &String> {
         self.differs.iter().flat_map(|d| &d.ids)
     }
+}
+
+/// One thing that is wrong after a case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    pub text: String,
+    /// The case was the last thing that this server, or its connections, stood.
+    pub fatal: bool,
+}
+
+impl Failure {
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            fatal: false,
+        }
+    }
+
+    pub fn fatal(text: String) -> Self {
+        Self { text, fatal: true }
+    }
+
+    /// Whether a profile may say that a server is so. Bytes that nothing explains, memory that was
+    /// written, silence and what harms others may not be so anywhere.
+    pub fn may_be(&self) -> bool {
+        !self.fatal
+            && ![UNEXPLAINED, Outcome::Hang.name()]
+                .iter()
+                .any(|w| self.text.contains(w))
+    }
+}
+
+/// Entries for failures that no profile excuses yet, as TOML.
+pub fn entries(failed: &[(String, Vec<Failure>)]) -> String {
+    let mut by_text: BTreeMap<Vec<&str>, Vec<&str>> = BTreeMap::new();
+    for (id, failures) in failed.iter().filter(|(_, f)| f.iter().all(Failure::may_be)) {
+        let texts = failures.iter().map(|f| f.text.as_str()).collect();
+        by_text.entry(texts).or_default().push(id);
+    }
+    let mut out = String::new();
+    for (texts, ids) in by_text {
+        // Strings of Rust that have no odd characters are TOML's, too.
+        out.push_str(&format!(
+            "[[differs]]\nids = {ids:?}\nseen = {texts:?}\nreason = \"\"\n\n"
+        ));
+    }
+    out
 }

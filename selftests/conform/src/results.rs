@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Results of NFS procedures, decoded to the last byte.
 
+mod compound;
+
 use std::collections::VecDeque;
 
 use crate::{frame::Words, rpc::Kind};
@@ -15,6 +17,29 @@ pub struct Item {
     pub reduced: bool,
 }
 
+/// Of an object, as NFSv3 gives them (RFC 1813, section 2.5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Attributes {
+    pub kind: u32,
+    pub size: u64,
+    pub fsid: u64,
+    pub fileid: u64,
+}
+
+impl Attributes {
+    const DIRECTORY: u32 = 2;
+
+    /// Whether the same object has others, as nothing but a directory's size may change.
+    pub fn differ(&self, other: &Self) -> bool {
+        let size = if self.kind == Self::DIRECTORY {
+            self.size
+        } else {
+            other.size
+        };
+        *self != Self { size, ..*other }
+    }
+}
+
 /// What is of interest in any results.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
@@ -24,6 +49,9 @@ pub struct Results {
     pub handle: Vec<u8>,
     pub names: Vec<String>,
     pub items: Vec<Item>,
+    pub attributes: Vec<Attributes>,
+    /// FSINFO: the longest READ and WRITE.
+    pub sizes: (u32, u32),
     /// NFSv4: operation and status of each.
     pub ops: Vec<(u32, u32)>,
     pub sequence: Option<[u8; 16]>,
@@ -60,19 +88,79 @@ impl<'a> Decoder<'a, '_> {
         self.words.take(len).map(drop)
     }
 
+    /// They may be there.
     fn attributes(&mut self) -> Result<(), String> {
         if self.words.boolean()? {
-            self.skip(84)
+            self.fattr()
         } else {
             Ok(())
         }
     }
 
+    fn fattr(&mut self) -> Result<(), String> {
+        let kind = self.word()?;
+        let mode = self.word()?;
+        if !(1..=7).contains(&kind) || mode > 0o177_777 {
+            return Err(format!("attributes of type {kind}, mode {mode:#o}"));
+        }
+        // Links, user, group.
+        self.skip(12)?;
+        let size = self.words.long()?;
+        // Bytes used, device.
+        self.skip(16)?;
+        let (fsid, fileid) = (self.words.long()?, self.words.long()?);
+        (0..3).try_for_each(|_| self.time())?;
+        self.out.attributes.push(Attributes {
+            kind,
+            size,
+            fsid,
+            fileid,
+        });
+        Ok(())
+    }
+
+    fn time(&mut self) -> Result<(), String> {
+        self.word()?;
+        let nanoseconds = self.word()?;
+        if nanoseconds < 1_000_000_000 {
+            Ok(())
+        } else {
+            Err(format!("a time with {nanoseconds} nanoseconds"))
+        }
+    }
+
     fn change(&mut self) -> Result<(), String> {
         if self.words.boolean()? {
-            self.skip(24)?;
+            self.skip(8)?;
+            (0..2).try_for_each(|_| self.time())?;
         }
         self.attributes()
+    }
+
+    /// How a WRITE was done, and the verifier.
+    fn written(&mut self) -> Result<(), String> {
+        let committed = self.word()?;
+        if committed > 2 {
+            return Err(format!("data committed in way {committed}"));
+        }
+        self.skip(8)
+    }
+
+    /// One of the two lists of GETACL: how many there are, and those that were asked for.
+    fn entries(&mut self) -> Result<(), String> {
+        let (all, given) = (self.word()?, self.word()?);
+        if given != all && given != 0 {
+            return Err(format!("{given} of {all} entries"));
+        }
+        for _ in 0..given {
+            // Whom it is for, and what is permitted.
+            self.skip(8)?;
+            let permitted = self.word()?;
+            if permitted > 7 {
+                return Err(format!("permissions {permitted:#x}"));
+            }
+        }
+        Ok(())
     }
 
     fn handle(&mut self) -> Result<Vec<u8>, String> {
@@ -125,13 +213,18 @@ impl<'a> Decoder<'a, '_> {
                 self.placed.clear();
                 return self.skip(self.words.rest.len());
             }
-            Kind::Compound => return self.compound(),
+            Kind::Compound(ops) => return self.compound(&ops),
+            Kind::Context => {
+                self.words.opaque()?;
+                self.skip(12)?;
+                return self.words.opaque().map(drop);
+            }
             _ => {}
         }
         self.out.status = self.word()?;
         let good = self.out.status == 0;
         match kind {
-            Kind::Getattr if good => self.skip(84)?,
+            Kind::Getattr if good => self.fattr()?,
             Kind::Lookup if good => {
                 self.out.handle = self.handle()?;
                 self.attributes()?;
@@ -157,9 +250,9 @@ impl<'a> Decoder<'a, '_> {
             Kind::Write if good => {
                 self.change()?;
                 self.out.count = self.word()?;
-                self.skip(12)?;
+                self.written()?;
             }
-            Kind::Create if good => {
+            Kind::Create | Kind::Other(11) if good => {
                 if self.words.boolean()? {
                     self.out.handle = self.handle()?;
                 }
@@ -168,9 +261,29 @@ impl<'a> Decoder<'a, '_> {
             }
             Kind::Getacl if good => {
                 self.attributes()?;
-                let rest = self.words.rest.len();
-                self.skip(rest)?;
+                let mask = self.word()?;
+                if mask > 0xf {
+                    return Err(format!("mask {mask:#x}"));
+                }
+                self.entries()?;
+                self.entries()?;
             }
+            Kind::Access if good => {
+                self.attributes()?;
+                let granted = self.word()?;
+                if granted > 0x3f {
+                    return Err(format!("access {granted:#x}"));
+                }
+            }
+            Kind::Fsinfo if good => {
+                self.attributes()?;
+                let read = self.word()?;
+                self.skip(8)?;
+                self.out.sizes = (read, self.word()?);
+                // Preferences, the largest file, the precision of times, properties.
+                self.skip(12 + 8 + 8 + 4)?;
+            }
+            Kind::Other(number) => self.other(number, good)?,
             Kind::Readdir | Kind::Readdirplus if good => {
                 self.directory(kind == Kind::Readdirplus)?
             }
@@ -180,7 +293,10 @@ impl<'a> Decoder<'a, '_> {
             | Kind::Read
             | Kind::Readdir
             | Kind::Readdirplus
-            | Kind::Getacl => {
+            | Kind::Access
+            | Kind::Fsinfo
+            | Kind::Getacl
+            | Kind::Setacl => {
                 self.attributes()?;
             }
             _ => self.change()?,
@@ -188,175 +304,57 @@ impl<'a> Decoder<'a, '_> {
         Ok(())
     }
 
+    /// MKNOD is like CREATE.
+    fn other(&mut self, number: u32, good: bool) -> Result<(), String> {
+        let more = match number {
+            14 => {
+                // RENAME
+                self.change()?;
+                return self.change();
+            }
+            15 => {
+                // LINK
+                self.attributes()?;
+                return self.change();
+            }
+            // FSSTAT, PATHCONF
+            18 => 52,
+            20 => 24,
+            // COMMIT
+            21 => 8,
+            // SETATTR, MKNOD that failed
+            2 | 11 => 0,
+            _ => return Err(format!("no decoder for procedure {number}")),
+        };
+        if matches!(number, 18 | 20) {
+            self.attributes()?;
+        } else {
+            self.change()?;
+        }
+        self.skip(if good { more } else { 0 })
+    }
+
     fn directory(&mut self, plus: bool) -> Result<(), String> {
         self.attributes()?;
         self.skip(8)?;
         while self.words.boolean()? {
-            self.skip(8)?;
+            let fileid = self.words.long()?;
             self.name()?;
             self.skip(8)?;
             if plus {
+                let before = self.out.attributes.len();
                 self.attributes()?;
+                if let Some(of) = self.out.attributes.get(before) {
+                    if of.fileid != fileid {
+                        return Err(format!("file {fileid} with attributes of {}", of.fileid));
+                    }
+                }
                 if self.words.boolean()? {
                     self.handle()?;
                 }
             }
         }
         self.out.eof = self.words.boolean()?;
-        Ok(())
-    }
-
-    fn compound(&mut self) -> Result<(), String> {
-        self.out.status = self.word()?;
-        self.words.opaque()?;
-        for _ in 0..self.word()? {
-            let (op, status) = (self.word()?, self.word()?);
-            self.out.ops.push((op, status));
-            match (op, status) {
-                (_, 0) => self
-                    .operation(op)
-                    .map_err(|e| format!("in operation {op}: {e}"))?,
-                // GETDEVICEINFO too small, LAYOUTGET try later: each with a word.
-                (47, 10_005) | (50, 10_058) => self.skip(4)?,
-                (34, _) => self.bitmap()?, // SETATTR
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    fn bitmap(&mut self) -> Result<(), String> {
-        let words = self.word()? as usize;
-        self.skip(words * 4)
-    }
-
-    fn channel(&mut self) -> Result<(), String> {
-        self.skip(24)?;
-        let ird = self.word()? as usize;
-        self.skip(ird * 4)
-    }
-
-    fn operation(&mut self, op: u32) -> Result<(), String> {
-        match op {
-            // DELEGRETURN, LOOKUP, LOOKUPP, NVERIFY, PUTFH, PUTPUBFH, PUTROOTFH, RENEW,
-            // RESTOREFH, SAVEFH, VERIFY, DESTROY_SESSION, RECLAIM_COMPLETE
-            8 | 15 | 16 | 17 | 22 | 23 | 24 | 30 | 31 | 32 | 37 | 44 | 58 => {}
-            3 | 5 => self.skip(8)?, // ACCESS, COMMIT
-            9 => {
-                self.bitmap()?;
-                self.words.opaque()?;
-            }
-            10 => self.out.handle = self.handle()?,
-            18 => {
-                // OPEN: state id, change, flags, attributes set, delegation
-                self.out.sequence = Some(self.words.take(16)?.try_into().expect("16 bytes"));
-                self.skip(20)?;
-                self.skip(4)?;
-                self.bitmap()?;
-                self.out.number = self.word()?;
-                match self.out.number {
-                    0 => {}
-                    1 => {
-                        self.skip(16 + 4 + 12)?;
-                        self.words.opaque()?;
-                    }
-                    2 => {
-                        self.skip(16 + 4 + 12 + 12)?;
-                        self.words.opaque()?;
-                    }
-                    3 => {
-                        if matches!(self.word()?, 1 | 2) {
-                            self.skip(4)?;
-                        }
-                    }
-                    other => return Err(format!("delegation type {other}")),
-                }
-            }
-            25 => {
-                self.out.eof = self.words.boolean()?;
-                self.item()?;
-            }
-            27 => self.item()?,
-            38 => {
-                self.out.count = self.word()?;
-                self.skip(12)?;
-            }
-            6 => {
-                self.skip(20)?;
-                self.bitmap()?;
-            }
-            11 | 28 => self.skip(20)?, // LINK, REMOVE
-            26 => {
-                // READDIR
-                self.skip(8)?;
-                while self.words.boolean()? {
-                    self.skip(8)?;
-                    self.name()?;
-                    self.bitmap()?;
-                    self.words.opaque()?;
-                }
-                self.out.eof = self.words.boolean()?;
-            }
-            34 => self.bitmap()?,
-            42 => {
-                self.out.client = self.words.long()?;
-                self.out.number = self.word()?;
-                self.out.flags = self.word()?;
-                if self.word()? != 0 {
-                    return Err("state protection that was not asked for".into());
-                }
-                self.skip(8)?;
-                self.words.opaque()?;
-                self.words.opaque()?;
-                for _ in 0..self.word()? {
-                    self.words.opaque()?;
-                    self.words.opaque()?;
-                    self.skip(12)?;
-                }
-            }
-            43 => {
-                self.out.sequence = Some(self.words.take(16)?.try_into().expect("16 bytes"));
-                self.out.number = self.word()?;
-                self.out.flags = self.word()?;
-                self.channel()?;
-                self.channel()?;
-            }
-            53 => {
-                self.out.sequence = Some(self.words.take(16)?.try_into().expect("16 bytes"));
-                self.skip(16)?;
-                self.out.flags = self.word()?;
-            }
-            47 => {
-                // GETDEVICEINFO
-                self.skip(4)?;
-                self.words.opaque()?;
-                self.bitmap()?;
-            }
-            50 => {
-                // LAYOUTGET
-                self.words.boolean()?;
-                self.skip(16)?;
-                for _ in 0..self.word()? {
-                    self.skip(24)?;
-                    self.words.opaque()?;
-                }
-            }
-            68 => {
-                // READ_PLUS: data and holes. They are not eligible; cases look at where they are.
-                self.out.eof = self.words.boolean()?;
-                for _ in 0..self.word()? {
-                    match self.word()? {
-                        0 => {
-                            self.skip(8)?;
-                            self.item()?;
-                        }
-                        1 => self.skip(16)?,
-                        other => return Err(format!("content type {other}")),
-                    }
-                }
-            }
-            other => return Err(format!("no decoder for operation {other}")),
-        }
         Ok(())
     }
 }

@@ -24,11 +24,46 @@ pub enum Kind {
     Readdir,
     Readdirplus,
     Getacl,
-    Compound,
+    Setacl,
+    Access,
+    Fsinfo,
+    /// Procedures of NFSv3 that no case calls; a mutation may.
+    Other(u32),
+    Compound(Ops),
+    /// RPCSEC_GSS: a context is made (RFC 2203, section 5.2.3.1).
+    Context,
     /// Any results are taken.
     Unknown,
     /// ... and anything in Write chunks.
     Any,
+}
+
+/// The operations of a COMPOUND.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ops {
+    numbers: [u8; Ops::MOST],
+    /// None if they are not known.
+    count: Option<u8>,
+}
+
+impl Ops {
+    const MOST: usize = 128;
+
+    pub const ANY: Self = Self {
+        numbers: [0; Self::MOST],
+        count: None,
+    };
+
+    pub fn new(numbers: &[u8]) -> Self {
+        let mut this = Self::ANY;
+        this.numbers[..numbers.len()].copy_from_slice(numbers);
+        this.count = Some(numbers.len() as u8);
+        this
+    }
+
+    pub fn known(&self) -> Option<&[u8]> {
+        self.count.map(|count| &self.numbers[..count.into()])
+    }
 }
 
 /// A call, with the places of the arguments that may travel in Read chunks.
@@ -117,6 +152,21 @@ impl Call {
         stream.drain(position..position + len.next_multiple_of(4));
         (stream, item)
     }
+
+    /// The stream without any item, and the items.
+    pub fn reduced_all(&self) -> (Vec<u8>, Vec<Vec<u8>>) {
+        let mut stream = self.encode();
+        let mut items: Vec<_> = (0..self.items.len())
+            .rev()
+            .map(|n| {
+                let (position, len) = self.item(n);
+                let whole = stream.drain(position..position + len.next_multiple_of(4));
+                whole.take(len).collect::<Vec<_>>()
+            })
+            .collect();
+        items.reverse();
+        (stream, items)
+    }
 }
 
 /// How a reply ends before its results.
@@ -129,9 +179,28 @@ pub enum Status {
     AuthError(u32),
 }
 
-/// Take a reply's header off a Payload stream.
+/// Take the header of the reply to a call with AUTH_NONE or AUTH_SYS off a Payload stream.
 pub fn reply(stream: &mut Words<'_>, xid: u32) -> Result<Status, String> {
-    verified_reply(stream, xid, |_, _| Ok(()))
+    verified_reply(stream, xid, |flavor, body| {
+        if flavor == 0 && body.is_empty() {
+            Ok(())
+        } else {
+            Err(format!(
+                "a verifier of flavor {flavor} with {} bytes",
+                body.len()
+            ))
+        }
+    })
+}
+
+/// The first argument of a call, if it is an opaque: with NFSv3, a file handle.
+pub fn first_opaque(stream: &[u8]) -> Option<&[u8]> {
+    let mut words = Words::new(stream.get(24..)?);
+    for _ in 0..2 {
+        words.word().ok()?;
+        words.opaque().ok()?;
+    }
+    words.opaque().ok()
 }
 
 /// The same, with a look at the flavor and the body of its verifier.

@@ -9,7 +9,8 @@ use crate::{
     bench::Bench,
     case::Case,
     connection::{Connection, Options},
-    profile::Profile,
+    outcome::Outcome,
+    profile::{entries, Failure, Profile},
     rpc::Call,
     world::World,
 };
@@ -17,7 +18,8 @@ use crate::{
 /// How a case ended.
 pub struct Verdict {
     pub seen: String,
-    pub reason: Option<String>,
+    /// What is wrong.
+    pub failures: Vec<Failure>,
     pub evidence: Vec<Value>,
 }
 
@@ -27,7 +29,9 @@ pub struct Runner<'a> {
     pub report: Vec<Value>,
     pub failed: usize,
     pub known: usize,
-    pub skipped: usize,
+    pub skipped: Vec<Value>,
+    /// Those that failed, and the profile does not excuse it.
+    unlisted: Vec<(String, Vec<Failure>)>,
     pub surprises: Vec<String>,
     /// How often each case is run.
     repeat: u32,
@@ -42,7 +46,8 @@ impl<'a> Runner<'a> {
             report: Vec::new(),
             failed: 0,
             known: 0,
-            skipped: 0,
+            skipped: Vec::new(),
+            unlisted: Vec::new(),
             surprises: Vec::new(),
             repeat,
             fresh: None,
@@ -56,37 +61,39 @@ impl<'a> Runner<'a> {
         let run = std::panic::AssertUnwindSafe(|| (case.run)(&mut bench));
         let result =
             std::panic::catch_unwind(run).unwrap_or_else(|_| Err("the case panicked".into()));
-        let mut reasons = Vec::new();
+        let mut failures = Vec::new();
         let seen = match &result {
             Ok(seen) => {
                 if !case.accept.has(seen.outcome) {
-                    reasons.push(format!("{}, accepted: {}", seen.describe(), case.accept));
+                    failures.push(Failure::new(seen.describe()));
                 }
                 seen.describe()
             }
             Err(text) => {
-                reasons.push(text.clone());
+                failures.push(Failure::new(text));
                 "VIOLATION".to_string()
             }
         };
         if let Err(text) = bench.finish() {
-            reasons.push(text);
+            failures.push(Failure::new(text));
         }
         let evidence = std::mem::take(&mut bench.evidence);
         drop(bench);
         if let Err(text) = self.world.check_control() {
-            reasons.push(text);
+            failures.push(Failure::fatal(text));
             if let Err(text) = self.world.open_control() {
-                reasons.push(format!("a new control connection: {text}"));
+                failures.push(Failure::fatal(format!("a new control connection: {text}")));
             }
         }
         match self.renew() {
             Ok(fresh) => self.fresh = Some(fresh),
-            Err(text) => reasons.push(format!("a new connection after the case: {text}")),
+            Err(text) => failures.push(Failure::fatal(format!(
+                "a new connection after the case: {text}"
+            ))),
         }
         Verdict {
             seen,
-            reason: (!reasons.is_empty()).then(|| reasons.join("; ")),
+            failures,
             evidence,
         }
     }
@@ -102,25 +109,37 @@ impl<'a> Runner<'a> {
     pub fn run(&mut self, cases: &[Case]) -> bool {
         println!("1..{}", cases.len());
         for (number, case) in cases.iter().enumerate() {
-            if let Some(need) = case.needs.iter().find(|n| self.world.lacks(n)) {
+            if let Some(why) = self.skips(case) {
                 let line = format!("{} - {} {}", number + 1, case.id, case.sends);
-                println!("ok {line} # SKIP needs {need}");
-                self.skipped += 1;
+                println!("ok {line} # SKIP {why}");
+                self.skipped.push(json!({ "id": case.id, "reason": why }));
                 continue;
             }
             let begin = Instant::now();
             let mut verdict = self.judge(case);
             for _ in 1..self.repeat {
-                if verdict.reason.is_some() || self.world.control.is_none() {
+                if !self.passes(case, &verdict) || self.world.control.is_none() {
                     break;
                 }
-                verdict = self.judge(case);
+                let next = self.judge(case);
+                // What is excused once stays to be shown.
+                if verdict.failures.is_empty() || !self.passes(case, &next) {
+                    verdict = next;
+                }
             }
             let millis = begin.elapsed().as_millis() as u64;
+            // What the server lacks shows only when it is asked.
+            let lacks = verdict.seen.strip_prefix(Outcome::Skip.name());
+            if let Some(why) = lacks.filter(|_| verdict.failures.is_empty()) {
+                println!("ok {} - {} {} # SKIP{why}", number + 1, case.id, case.sends);
+                self.skipped
+                    .push(json!({ "id": case.id, "reason": why.trim() }));
+                continue;
+            }
             self.show(number + 1, case, &verdict);
             self.report.push(json!({
                 "id": case.id, "section": case.rfc, "sends": case.sends, "accepted": case.accept.to_string(),
-                "seen": verdict.seen, "passed": verdict.reason.is_none(), "reason": verdict.reason,
+                "seen": verdict.seen, "passed": verdict.failures.is_empty(), "reason": verdict.reason(case),
                 "milliseconds": millis, "evidence": verdict.evidence,
             }));
             if self.world.control.is_none() {
@@ -128,30 +147,76 @@ impl<'a> Runner<'a> {
                 return false;
             }
         }
+        self.suggest();
         self.failed == 0
+    }
+
+    /// Why a case is not run.
+    fn skips(&self, case: &Case) -> Option<String> {
+        let lacking = case.needs.iter().find(|n| self.world.lacks(n));
+        let known = self.profile.skips(&case.id);
+        lacking
+            .map(|need| format!("needs {need}"))
+            .or_else(|| known.map(|reason| format!("profile: {reason}")))
+    }
+
+    fn passes(&self, case: &Case, verdict: &Verdict) -> bool {
+        verdict.failures.is_empty() || self.profile.excuses(&case.id, &verdict.failures).is_some()
+    }
+
+    /// What a profile would have to say of the failures it does not name.
+    fn suggest(&self) {
+        let text = entries(&self.unlisted);
+        if !text.is_empty() {
+            println!(
+                "# A profile of a server that is so has these (parts of \"seen\" are enough):"
+            );
+            text.lines().for_each(|line| println!("#   {line}"));
+        }
     }
 
     fn show(&mut self, number: usize, case: &Case, verdict: &Verdict) {
         let line =
             format!("{number} - {} {}: {}", case.id, case.sends, verdict.seen).replace('#', "");
-        match (&verdict.reason, self.profile.reason(&case.id)) {
-            (None, None) => println!("ok {line}"),
-            (None, Some(_)) => {
-                println!(
-                    "ok {line}\n# {} is listed in the profile but passes",
-                    case.id
-                );
-                self.surprises.push(case.id.clone());
+        let reason = verdict.reason(case).unwrap_or_default();
+        let listed = self.profile.reason(&case.id).is_some();
+        match self.profile.excuses(&case.id, &verdict.failures) {
+            _ if verdict.failures.is_empty() => {
+                println!("ok {line}");
+                if listed {
+                    println!("# {} is listed in the profile but passes", case.id);
+                    self.surprises.push(case.id.clone());
+                }
             }
-            (Some(reason), Some(known)) => {
+            Some(known) => {
                 println!("not ok {line} # TODO {known}\n# {reason}");
                 self.known += 1;
             }
-            (Some(reason), None) => {
+            None => {
                 println!("not ok {line}\n# {} RFC {}\n# {reason}", case.id, case.rfc);
+                if !verdict.failures.iter().all(Failure::may_be) {
+                    println!("# no profile excuses that");
+                } else if listed {
+                    println!("# the profile names other things that are seen");
+                }
                 self.failed += 1;
+                let failed = (case.id.clone(), verdict.failures.clone());
+                self.unlisted.push(failed);
             }
         }
         let _ = std::io::stdout().flush();
+    }
+}
+
+impl Verdict {
+    /// All that is wrong, in one line.
+    fn reason(&self, case: &Case) -> Option<String> {
+        let texts: Vec<_> = self.failures.iter().map(|f| f.text.as_str()).collect();
+        let mut all = texts.join("; ");
+        // The first is the outcome, if that is what is wrong.
+        if texts.first() == Some(&self.seen.as_str()) {
+            all.insert_str(self.seen.len(), &format!(", accepted: {}", case.accept));
+        }
+        (!texts.is_empty()).then_some(all)
     }
 }

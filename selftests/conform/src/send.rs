@@ -32,6 +32,27 @@ pub enum Send {
 }
 
 impl Send {
+    /// The work request, for the evidence.
+    pub fn name(self) -> String {
+        match self {
+            Send::Plain => "SEND".into(),
+            Send::Immediate(value) => format!("SEND_WITH_IMM {value:#x}"),
+            Send::Invalidate(key) => format!("SEND_WITH_INV {key:#x}"),
+            Send::WriteImmediate {
+                key,
+                address,
+                value,
+            } => {
+                format!("RDMA_WRITE_WITH_IMM {value:#x} to {key:#x} {address:#x}")
+            }
+            Send::Solicited => "SEND solicited".into(),
+            Send::Fenced => "SEND fenced".into(),
+            Send::Write { key, address } => format!("RDMA_WRITE to {key:#x} {address:#x}"),
+            Send::Read { key, address } => format!("RDMA_READ of {key:#x} {address:#x}"),
+            Send::Atomic { key, address } => format!("ATOMIC_FETCH_AND_ADD {key:#x} {address:#x}"),
+        }
+    }
+
     /// Make a request one of this kind.
     pub fn apply(self, request: &mut sys::ibv_send_wr) {
         match self {

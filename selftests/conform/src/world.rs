@@ -3,6 +3,7 @@
 //! connection, and the unit of all deadlines.
 
 use std::{
+    collections::HashMap,
     io::{self, Read},
     net::SocketAddr,
     path::PathBuf,
@@ -13,14 +14,15 @@ use std::{
 
 use crate::{
     connection::{Connection, Event, Options},
-    explain::{explain, Seen},
+    explain::{explain, is_call, unexplained, Seen},
     frame::Lists,
     gss::Context,
     message::Message,
+    mutate::parse,
     nfs3, options,
     outcome::Outcome,
-    results::Results,
-    rpc::Call,
+    results::{Attributes, Results},
+    rpc::{first_opaque, Call, Kind},
     tcp::{self, Tcp},
 };
 
@@ -65,6 +67,10 @@ pub struct World {
     pub idle: Duration,
     /// The service that contexts are made with.
     pub gss: Option<String>,
+    /// By file handle, what NFS over TCP says of files.
+    known: HashMap<Vec<u8>, Attributes>,
+    /// The longest READ and WRITE that the server takes.
+    sizes: (usize, usize),
     context: Option<Rc<Context>>,
     tcp_address: SocketAddr,
     name: String,
@@ -107,6 +113,8 @@ impl World {
             grace: Duration::from_secs(100),
             idle: Duration::from_secs(options.idle),
             gss: options.gss.clone(),
+            known: HashMap::new(),
+            sizes: (BIG, BIG),
             context: None,
             tcp_address,
             name: format!("conform.{}.{:x}.{number}", std::process::id(), options.seed),
@@ -142,7 +150,70 @@ impl World {
         }
         self.files.stale = self.must(nfs3::create(&dir, "stale"))?.handle;
         self.must(nfs3::remove(&dir, "stale"))?;
+        let sizes = self.must(nfs3::fsinfo(&root))?.sizes;
+        self.sizes = (sizes.0 as usize, sizes.1 as usize);
+        let files = &self.files;
+        let lasting = [
+            &files.root,
+            &files.dir,
+            &files.big,
+            &files.small,
+            &files.link,
+            &files.long_link,
+            &files.many,
+        ];
+        for handle in lasting.map(Clone::clone) {
+            let attributes = self.must(nfs3::getattr(&handle))?.attributes;
+            self.known.extend(attributes.first().map(|a| (handle, *a)));
+        }
         Ok(())
+    }
+
+    /// Bytes of the longest READ that the server takes, but no more than the big file has.
+    pub fn most_read(&self) -> usize {
+        self.sizes.0.min(BIG)
+    }
+
+    /// Bytes of the longest WRITE that the server takes, but no more than the big file has.
+    pub fn most_written(&self) -> usize {
+        self.sizes.1.min(BIG)
+    }
+
+    /// Compare the attributes in a reply with what is known of the object: those of NFSv3, where
+    /// an inline call names it. Of others only the file system is known.
+    pub fn compare(&self, seen: &Seen, sent: &Message) -> Result<(), String> {
+        let found = &seen.results.attributes;
+        let foreign = |a: &&Attributes| self.known.values().all(|k| k.fsid != a.fsid);
+        if let Some(of) = found.iter().find(foreign) {
+            return Err(unexplained(format!(
+                "attributes of another file system: {of:x?}"
+            )));
+        }
+        // What these begin with is about the handle in the call.
+        let first = matches!(
+            sent.kind,
+            Kind::Getattr
+                | Kind::Readlink
+                | Kind::Read
+                | Kind::Getacl
+                | Kind::Access
+                | Kind::Fsinfo
+                | Kind::Readdir
+                | Kind::Readdirplus
+        );
+        let Some((lists, payload)) = parse(&sent.bytes).filter(|_| first && sent.guard.is_none())
+        else {
+            return Ok(());
+        };
+        // Inline up to the first chunk, which has to be behind the handle.
+        let handle = first_opaque(payload).filter(|_| lists.reads.is_empty());
+        let known = handle.and_then(|h| self.known.get(h));
+        match known.zip(found.first()) {
+            Some((known, found)) if known.differ(found) => Err(unexplained(format!(
+                "attributes {found:x?} where over TCP there are {known:x?}"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// Remove what prepare() and the cases made.
@@ -318,10 +389,18 @@ impl World {
         let until = Instant::now() + self.unit * LIMIT;
         loop {
             match on.next(until) {
-                Some(Event::Received { bytes, .. }) if crate::explain::is_call(&bytes) => {}
-                Some(Event::Received { bytes, .. }) => {
+                Some(Event::Received {
+                    bytes,
+                    invalidated,
+                    immediate,
+                }) => {
+                    on.vet(bytes.len(), invalidated.is_some(), immediate)?;
+                    if is_call(&bytes) {
+                        return Err(unexplained("a call, where no session has callbacks"));
+                    }
                     let seen = explain(&bytes, &sent, &|_| None)?;
-                    return if seen.outcome == Outcome::Ok {
+                    self.compare(&seen, &sent)?;
+                    return if seen.outcome == Outcome::Ok && seen.results.status == 0 {
                         Ok(seen)
                     } else {
                         Err(seen.describe())

@@ -13,9 +13,9 @@ use crate::{
         Reply, //
     },
     proto::{
+        payloads::Payloads,
         plan::ReplyError,
         plan_reply,
-        Payloads,
         ReplyForm,
         ReplyLists,
         ReplyPlan,
@@ -101,12 +101,12 @@ impl ReplyCase {
         for payload in bound.iter_mut() {
             *payload = payload.filter(|(at, len)| at + len.next_multiple_of(4) <= off);
         }
-        if len == 0 || *turn == self.writes.len() {
+        if *turn == self.writes.len() {
             return Ok(());
         }
         let chunk = &self.writes[*turn];
         *turn += 1;
-        if chunk.is_empty() {
+        if len == 0 || chunk.is_empty() {
             return Ok(());
         }
         if chunk.iter().map(|seg| u64::from(seg.1)).sum::<u64>() < u64::from(len) {

@@ -100,8 +100,11 @@ class Machine:
         if self.network:
             mode, path = self.network.split(":", 1)
             side = "server=on" if mode == "listen" else "server=off,reconnect-ms=100"
+            # With mergeable buffers, packets are in pages of a page pool. rxe drops what is queued for a queue pair
+            # that fails under that queue pair's spinlock, giving such a page back runs softirqs, and if these
+            # receive the next packet for the same queue pair, that CPU waits for itself, for ever (Linux 7.3).
             argv += ["-netdev", f"stream,id=wire,{side},addr.type=unix,addr.path={path}",
-                     "-device", f"virtio-net-pci,netdev=wire,mac={self.mac},host_mtu=9000"]
+                     "-device", f"virtio-net-pci,netdev=wire,mac={self.mac},host_mtu=9000,mrg_rxbuf=off"]
         return argv
 
     def start(self):

@@ -5,13 +5,14 @@
 use std::time::{Duration, Instant};
 
 use super::{
+    flow::all_ok,
     length::null,
     write_list::{good_read, read_call},
 };
 use crate::{
     answers::Next,
     bench::Bench,
-    case::{check, full, Case},
+    case::{check, full, skip, Case},
     connection::Options,
     explain::Seen,
     frame::{Header, Lists, Segment, MSG},
@@ -191,8 +192,7 @@ fn deferred(b: &mut Bench<'_>, leave: bool) -> Result<Seen, String> {
     b.world.hook("upcalls-start")?;
     waited?;
     if !leave {
-        let end = end(b, &sent, sent.len())?;
-        check(end.is_none(), || format!("then {end:?}"))?;
+        all_ok(&b.answers(&sent, sent.len())?)?;
     }
     works(b)
 }
@@ -248,6 +248,9 @@ fn no_memory(b: &mut Bench<'_>) -> Result<Seen, String> {
         b.evidence.clear();
     }
     let mut seen = works(b)?;
+    if closed == 0 {
+        return Ok(skip("memory was never so short that a call failed"));
+    }
     seen.note = format!("{closed} of 10 connections were closed");
     Ok(seen)
 }

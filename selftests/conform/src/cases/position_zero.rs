@@ -169,7 +169,7 @@ fn position_zero() -> Vec<Case> {
         "M083",
         "8166 4.5",
         "a Position-Zero chunk with an RPC reply",
-        DROP | EC | CLOSE,
+        DROP,
         |b| {
             let call = b.number(Call::null());
             let mut stream = call.encode();
@@ -249,24 +249,6 @@ fn position_zero_and_more() -> Vec<Case> {
                     ..Lists::default()
                 },
             ))
-        },
-    ));
-    cases.push(full(
-        "M081",
-        "8166 3.4.5",
-        "Position-Zero chunk and two more, the second beyond the base stream's length",
-        OK | EC | RPCERR,
-        |b| {
-            // A WRITE and, behind its data, nothing: the second chunk is empty of
-            // meaning but legal, at the unreduced stream's end.
-            let (write, mut message) = long_write(b, 400, 1, 1, false)?;
-            let end = write.position + 400;
-            let more = b.chunk(&[0])?;
-            message.lists.reads.push((end, more[0]));
-            let header = Header::new(write.call.xid, NOMSG, message.lists.clone());
-            let seen = b.ask(&Message::new(header, &[], Kind::Write))?;
-            write.verify(b, &seen)?;
-            Ok(seen)
         },
     ));
     // Boundaries of the base's segments around the data's place (field report C03).

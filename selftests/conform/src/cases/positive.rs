@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! What real clients put on the wire (P01 to P30): it has to work.
 
-use super::{read_list::split, write_list::good_read};
+use super::{read_list::split, rules::compared, write_list::good_read};
 use crate::{
     bench::Bench,
     case::{check, full, Case},
@@ -12,9 +12,10 @@ use crate::{
     message::Message,
     nfs3,
     nfs4::Compound,
-    outcome::{Outcome, OK, RPCERR},
+    outcome::{Outcome, OK},
+    private::Settings,
     results::Item,
-    rpc::{Call, Kind},
+    rpc::Call,
     world::{long_target, pattern, BIG, LINK, NAMES},
 };
 
@@ -78,6 +79,7 @@ pub fn read(
     len: usize,
     cut: Cut,
 ) -> Result<Seen, String> {
+    let len = len.min(b.world.most_read());
     let big = b.world.files.big.clone();
     let call = if v4 {
         Compound::new(0)
@@ -103,6 +105,7 @@ pub fn read(
 }
 
 pub fn write(b: &mut Bench<'_>, v4: bool, len: usize, cut: Cut) -> Result<Seen, String> {
+    let len = len.min(b.world.most_written());
     let file = b.world.fresh_file()?;
     let bytes = pattern(11, len);
     let call = if v4 {
@@ -151,6 +154,31 @@ pub fn readdir(b: &mut Bench<'_>, plus: bool, cut: Cut) -> Result<Seen, String> 
         || format!("{} names", seen.results.names.len()),
     )?;
     Ok(seen)
+}
+
+fn readdir4(b: &mut Bench<'_>, cut: Cut) -> Result<Seen, String> {
+    let many = b.world.files.many.clone();
+    let call = b.number(Compound::new(0).handle(&many).readdir(32768).call());
+    let chunk = cut.chunk(b, 40960, None)?;
+    let seen = b.ask(&Message::inline(&call, Lists::reply(chunk)))?;
+    succeeded(&seen)?;
+    check(!seen.inline && seen.results.names.len() == NAMES, || {
+        format!("{} names", seen.results.names.len())
+    })?;
+    Ok(seen)
+}
+
+/// Thresholds of 1024: what has to go into a Reply chunk is not long.
+pub fn narrow() -> Options {
+    Options {
+        private: Settings {
+            flags: 0,
+            send: 0,
+            receive: 0,
+        }
+        .encode(),
+        ..Options::default()
+    }
 }
 
 /// READLINK of the long link with a Reply chunk, or a Write chunk.
@@ -224,19 +252,28 @@ pub fn cases() -> Vec<Case> {
                 cases.push(full(
                     format!("P16.{name}"),
                     "8166 3.5.3",
-                    format!("READLINK with a Reply chunk: {text}"),
+                    format!("READLINK of 1501 with a Reply chunk, thresholds of 1024: {text}"),
                     OK,
-                    move |b| readlink(b, v4, false, cut),
+                    move |b| {
+                        b.reconnect(&narrow())?;
+                        let seen = readlink(b, v4, false, cut)?;
+                        check(!seen.inline, || "inline".into())?;
+                        Ok(seen)
+                    },
                 ));
-                if !v4 {
-                    cases.push(full(
-                        format!("P18.{name}"),
-                        "8166 3.5.3",
-                        format!("READDIR with a Reply chunk: {text}"),
-                        OK,
-                        move |b| readdir(b, false, cut),
-                    ));
-                }
+                cases.push(full(
+                    format!("P18.{name}"),
+                    "8166 3.5.3",
+                    format!("READDIR with a Reply chunk: {text}"),
+                    OK,
+                    move |b| {
+                        if v4 {
+                            readdir4(b, cut)
+                        } else {
+                            readdir(b, false, cut)
+                        }
+                    },
+                ));
             }
         }
     }
@@ -307,36 +344,12 @@ fn small() -> Vec<Case> {
                     .handle(&link)
                     .readlink()
                     .call();
-                let writes = vec![
-                    b.chunk(&[4097, 4])?,
-                    b.chunk(&[2000, 2096])?,
-                    b.chunk(&[64])?,
+                let right = [
+                    (pattern(0, 4097), true),
+                    (pattern(8192, 4096), true),
+                    (LINK.to_vec(), true),
                 ];
-                let call = b.number(call);
-                let seen = b.ask(&Message::inline(
-                    &call,
-                    Lists {
-                        writes,
-                        ..Lists::default()
-                    },
-                ))?;
-                succeeded(&seen)?;
-                let places: Vec<_> = seen
-                    .results
-                    .items
-                    .iter()
-                    .map(|i| (i.data.len(), i.reduced))
-                    .collect();
-                check(
-                    places == [(4097, true), (4096, true), (LINK.len(), true)],
-                    || format!("{places:?}"),
-                )?;
-                check(
-                    seen.results.items[0].data == pattern(0, 4097)
-                        && seen.results.items[2].data == LINK,
-                    || "other data".into(),
-                )?;
-                Ok(seen)
+                compared(b, call, &[&[4097, 4], &[2000, 2096], &[64]], &right)
             },
         ),
         full("P10", "8166 3.5.1", "WRITE of 3000 bytes inline", OK, |b| {
@@ -351,26 +364,28 @@ fn small() -> Vec<Case> {
             "8267 4",
             "SYMLINK with a long target in a Read chunk",
             OK,
-            |b| symlink(b, false),
+            |b| symlink(b, false, false),
         ),
         full(
             "P15",
             "8166 3.5.3",
             "SYMLINK with a long target, all in a Position-Zero chunk",
             OK,
-            |b| symlink(b, true),
+            |b| symlink(b, false, true),
         ),
         full(
-            "P19",
-            "8267 5.2",
-            "NFSACL GETACL with a Reply chunk",
-            OK | RPCERR,
-            |b| {
-                let small = b.world.files.small.clone();
-                let call = b.number(nfs3::getacl(&small));
-                let chunk = b.chunk(&[1024])?;
-                b.ask(&Message::inline(&call, Lists::reply(chunk)))
-            },
+            "P14.v4",
+            "8267 6.1",
+            "NFSv4 CREATE of a link with a long target in a Read chunk",
+            OK,
+            |b| symlink(b, true, false),
+        ),
+        full(
+            "P15.v4",
+            "8166 3.5.3",
+            "NFSv4 CREATE of a link with a long target, all in a Position-Zero chunk",
+            OK,
+            |b| symlink(b, true, true),
         ),
         full(
             "P28",
@@ -397,9 +412,7 @@ fn small() -> Vec<Case> {
             move |b| {
                 let big = b.world.files.big.clone();
                 let seen = b.succeed(nfs3::read(&big, 5, len as u32))?;
-                if len > 0 {
-                    good_read(&seen, 5, len, false)?;
-                }
+                good_read(&seen, 5, len, false)?;
                 Ok(seen)
             },
         ));
@@ -428,10 +441,15 @@ fn small() -> Vec<Case> {
     cases
 }
 
-fn symlink(b: &mut Bench<'_>, zero: bool) -> Result<Seen, String> {
+fn symlink(b: &mut Bench<'_>, v4: bool, zero: bool) -> Result<Seen, String> {
     let (dir, name) = (b.world.files.dir.clone(), b.world.fresh_name());
     let target: Vec<u8> = (0..1023).map(|i| b'a' + (i % 7) as u8).collect();
-    let call = nfs3::symlink(&dir, &name, &target);
+    let call = if v4 {
+        let made = Compound::new(0).handle(&dir).symlink(&name, &target);
+        made.getattr().call()
+    } else {
+        nfs3::symlink(&dir, &name, &target)
+    };
     let seen = if zero {
         long(
             b,
@@ -447,7 +465,7 @@ fn symlink(b: &mut Bench<'_>, zero: bool) -> Result<Seen, String> {
         let (stream, item) = call.reduced(0);
         let chunk = PLAIN.chunk(b, item.len(), Some(&item))?;
         let header = Header::new(call.xid, MSG, Lists::read(call.item(0).0 as u32, chunk));
-        b.ask(&Message::new(header, &stream, Kind::Create))?
+        b.ask(&Message::new(header, &stream, call.kind))?
     };
     succeeded(&seen)?;
     let made = b.world.must(nfs3::lookup(&dir, &name))?.handle;

@@ -4,16 +4,18 @@
 use super::positive::{data, long, read, readdir, readlink, stored, succeeded, write, Cut, PLAIN};
 use super::{read_list::split, write_list::good_read};
 use crate::{
+    bench::Bench,
     case::{check, full, Case},
     connection::Options,
-    frame::{Header, Lists, MSG, NOMSG},
+    explain::Seen,
+    frame::{Header, Lists, Segment, MSG, NOMSG},
     message::Message,
     nfs3,
     nfs4::Compound,
     outcome::{EC, OK, RPCERR},
     private::Settings,
-    rpc::{auth_sys, Kind},
-    world::{pattern, BIG},
+    rpc::Kind,
+    world::{long_target, pattern, BIG, NAMES},
 };
 
 pub fn cases() -> Vec<Case> {
@@ -139,48 +141,24 @@ fn large() -> Vec<Case> {
             },
         ),
         full(
-            "P20",
-            "8166 3.5.3",
-            "a COMPOUND above the threshold in a Position-Zero chunk",
-            OK,
-            |b| {
-                let mut compound = Compound::new(0).root();
-                for _ in 0..6 {
-                    compound = compound.getattr();
-                }
-                let mut call = compound.call();
-                call.auth = auth_sys(16);
-                let seen = long(
-                    b,
-                    call,
-                    Cut {
-                        segments: 3,
-                        offset: 2,
-                    },
-                    None,
-                )?;
-                succeeded(&seen)?;
-                Ok(seen)
-            },
-        ),
-        full(
             "P22",
             "8166 3.5.3",
-            "Position-Zero chunk and Reply chunk",
+            "COMPOUND of a WRITE of 5001 and a READ of 6001: Position-Zero chunk and Reply chunk",
             OK,
             |b| {
-                let big = b.world.files.big.clone();
-                let seen = long(
-                    b,
-                    nfs3::read(&big, 1, 6001),
-                    Cut {
-                        segments: 2,
-                        offset: 7,
-                    },
-                    Some(8192),
-                )?;
+                let (file, big) = (b.world.fresh_file()?, b.world.files.big.clone());
+                let write = Compound::new(0).handle(&file).write(0, &pattern(2, 5001));
+                let call = write.handle(&big).read(1, 6001).getattr().call();
+                let cut = Cut {
+                    segments: 2,
+                    offset: 7,
+                };
+                let seen = long(b, call, cut, Some(8192))?;
                 data(&seen, &pattern(1, 6001), false)?;
-                check(!seen.inline, || "6001 bytes inline".into())?;
+                check(!seen.inline && seen.results.ops.len() == 5, || {
+                    format!("{:?}", seen.results.ops)
+                })?;
+                stored(b, &file, &pattern(2, 5001))?;
                 Ok(seen)
             },
         ),
@@ -257,7 +235,7 @@ fn large() -> Vec<Case> {
                         ..Lists::default()
                     },
                 );
-                let seen = b.ask(&Message::new(header, &[], Kind::Compound))?;
+                let seen = b.ask(&Message::new(header, &[], call.kind))?;
                 succeeded(&seen)?;
                 stored(b, &file, &bytes)?;
                 Ok(seen)
@@ -313,6 +291,80 @@ fn large() -> Vec<Case> {
         ));
     }
     cases
+}
+
+/// Memory behind a key that the server can invalidate, with these data in it.
+fn window(b: &mut Bench<'_>, len: usize, data: &[u8]) -> Result<Vec<Segment>, String> {
+    // The window's region is the next one.
+    let index = b.region(4)? + 1;
+    let segment = b.window(len)?;
+    b.fill(index, 0, data);
+    Ok(vec![segment])
+}
+
+/// As a Linux client, which sets R: each call's chunks have one key.
+fn invalidatable(b: &mut Bench<'_>) -> Result<Seen, String> {
+    let settings = Settings {
+        flags: 1,
+        send: 3,
+        receive: 3,
+    };
+    b.reconnect(&Options {
+        private: settings.encode(),
+        ..Options::default()
+    })?;
+    let mut invalidated = 0;
+    let mut seen = None;
+    for round in 0..4 {
+        b.invalidated.clear();
+        let chunk = match round {
+            1 => window(b, 5001, &pattern(1, 5001))?,
+            _ => window(b, 40960, &[])?,
+        };
+        let key = chunk[0].handle;
+        let (big, link) = (b.world.files.big.clone(), b.world.files.long_link.clone());
+        let many = b.world.files.many.clone();
+        seen = Some(match round {
+            0 => {
+                let call = b.number(nfs3::read(&big, 5, 5001));
+                let seen = b.ask(&Message::inline(&call, Lists::write(chunk)))?;
+                good_read(&seen, 5, 5001, true)?;
+                seen
+            }
+            1 => {
+                let file = b.world.fresh_file()?;
+                let call = b.number(nfs3::write(&file, 0, &pattern(1, 5001)));
+                let lists = Lists::read(call.item(0).0 as u32, chunk);
+                let header = Header::new(call.xid, MSG, lists);
+                let seen = b.ask(&Message::new(header, &call.reduced(0).0, call.kind))?;
+                succeeded(&seen)?;
+                stored(b, &file, &pattern(1, 5001))?;
+                seen
+            }
+            2 => {
+                let call = b.number(nfs3::readlink(&link));
+                let seen = b.ask(&Message::inline(&call, Lists::reply(chunk)))?;
+                data(&seen, &long_target(), false)?;
+                seen
+            }
+            _ => {
+                let call = b.number(nfs3::readdir(&many, 16384));
+                let seen = b.ask(&Message::inline(&call, Lists::reply(chunk)))?;
+                succeeded(&seen)?;
+                check(seen.results.names.len() == NAMES + 2, || {
+                    "other names".into()
+                })?;
+                seen
+            }
+        });
+        check(b.invalidated.iter().all(|k| *k == key), || {
+            format!("{:x?} invalidated, the call's: {key:x}", b.invalidated)
+        })?;
+        invalidated += b.invalidated.len();
+    }
+    let mut seen = seen.ok_or_else(String::new)?;
+    seen.note = format!("{invalidated} of 4 keys invalidated");
+    Ok(seen)
 }
 
 fn thresholds() -> Vec<Case> {
@@ -381,6 +433,13 @@ fn thresholds() -> Vec<Case> {
             },
         ));
     }
+    cases.push(full(
+        "P30.r1",
+        "8797 4.1",
+        "READ, WRITE, READLINK, READDIR with the R flag, memory that can be invalidated",
+        OK,
+        invalidatable,
+    ));
     cases.push(full(
         "P30.over",
         "8166 4.5.3",

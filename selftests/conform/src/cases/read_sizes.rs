@@ -4,12 +4,60 @@
 use super::read_list::{write_case, Write};
 use crate::{
     bench::Bench,
-    case::{check, full, one, Case},
-    frame::{Lists, Segment},
+    case::{check, full, one, skip, Case},
+    frame::{Lists, Segment, Words},
     message::Message,
+    nfs3::opaque,
     outcome::{Accept, Outcome, CLOSE, DROP, EC, OK, RPCERR},
-    rpc::Call,
+    rpc::{self, Call, Kind, Status, NFS},
 };
+
+/// The most that a WRITE3 may have, from FSINFO.
+fn wtmax(b: &mut Bench<'_>) -> Result<usize, String> {
+    let call = Call::new(NFS, 3, 19, Kind::Unknown, opaque(&b.world.files.root));
+    let (xid, stream) = b.world.tcp.raw(call)?;
+    let mut words = Words::new(&stream);
+    check(
+        rpc::reply(&mut words, xid)? == Status::Success && words.word()? == 0,
+        || "FSINFO over TCP".into(),
+    )?;
+    if words.boolean()? {
+        words.take(84)?;
+    }
+    words.take(12)?;
+    Ok(words.word()? as usize)
+}
+
+/// A WRITE of 64 bytes, memory, and the most bytes of it that the server takes in one Read chunk of
+/// that call; None if it takes twice as many as a WRITE may have.
+fn largest(b: &mut Bench<'_>) -> Result<Option<(Write, usize, usize)>, String> {
+    let top = 2 * wtmax(b)?;
+    let region = b.region(top)?;
+    let mut write = Write::new(b, 64)?;
+    let data = write.data.clone();
+    b.fill(region, 0, &data);
+    // Units of 4: the first is taken, the second is not.
+    let (mut taken, mut refused) = (16, top / 4);
+    let mut first = true;
+    while refused - taken > 1 {
+        let next = if first {
+            refused
+        } else {
+            (taken + refused) / 2
+        };
+        write.call = b.number(write.call.clone());
+        let segment = b.segment(region, 0, next * 4);
+        let seen = b.ask(&write.message(vec![(write.position, segment)]))?;
+        match seen.outcome {
+            Outcome::Chunk => refused = next,
+            Outcome::Ok | Outcome::RpcError if first => return Ok(None),
+            Outcome::Ok | Outcome::RpcError => taken = next,
+            _ => return Err(format!("{} bytes: {}", next * 4, seen.describe())),
+        }
+        first = false;
+    }
+    Ok(Some((write, region, taken * 4)))
+}
 
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
@@ -62,6 +110,7 @@ pub fn cases() -> Vec<Case> {
         ("M063b", 65536, "WRITE3 of 64 KiB in one Read segment"),
     ] {
         cases.push(full(id, "8166 3.4.5", sends, OK, move |b| {
+            let len = len.min(b.world.most_written());
             let write = Write::new(b, len)?;
             let reads = write.segments(b, &[len])?;
             let seen = b.ask(&write.message(reads))?;
@@ -70,33 +119,42 @@ pub fn cases() -> Vec<Case> {
             Ok(seen)
         }));
     }
-    // Chunk bytes within any payload limit, but more than that together with
-    // what is inline: the remainder after the last chunk counts.
-    for (id, extra) in [("M064", 4096usize), ("M065", 3000)] {
-        let sends = format!("Read chunks of 1 MiB and {extra} bytes more than the call says");
-        cases.push(full(
-            id,
-            "8166 8.1.4",
-            sends,
-            EC | RPCERR | OK | CLOSE,
-            move |b| {
-                let write = Write::new(b, 64)?;
-                let big = b.region((1 << 20) + extra)?;
-                let segment = b.segment(big, 0, (1 << 20) + extra);
-                let seen = b.ask(
-                    &write
-                        .message(vec![(write.position, segment)])
-                        .and(&vec![0; 1200]),
-                )?;
-                check(
-                    seen.results.status != 0
-                        || seen.outcome != Outcome::Ok
-                        || seen.results.count == 64,
-                    || seen.describe(),
-                )?;
-                Ok(seen)
-            },
-        ));
+    // How much a call may have in all is the server's to say (RFC 8166, section 8.1.4): what one
+    // chunk may not have, two together may not have either, nor one with more inline behind it.
+    for (id, behind, sends) in [
+        (
+            "M064",
+            0,
+            "two Read chunks with 4 bytes more together than one may have",
+        ),
+        (
+            "M065",
+            1200,
+            "as many bytes as a Read chunk may have, and 1200 inline behind them",
+        ),
+    ] {
+        cases.push(full(id, "8166 8.1.4", sends, EC, move |b| {
+            let Some((mut write, region, most)) = largest(b)? else {
+                return Ok(skip("the server takes more than twice its wtmax"));
+            };
+            write.call = b.number(write.call.clone());
+            let half = most / 8 * 4;
+            let reads = if behind == 0 {
+                vec![
+                    (write.position, b.segment(region, 0, half)),
+                    (
+                        write.position + half as u32,
+                        b.segment(region, half, most + 4 - half),
+                    ),
+                ]
+            } else {
+                vec![(write.position, b.segment(region, 0, most))]
+            };
+            let message = write.message(reads).and(&vec![0; behind]);
+            let mut seen = b.ask(&message)?;
+            seen.note = format!("one chunk may have {most}");
+            Ok(seen)
+        }));
     }
     cases.push(full(
         "M066",
@@ -255,9 +313,9 @@ fn budgets() -> Vec<Case> {
             format!("WRITE3 of 1 MiB and {more} bytes, the last {more} in a segment of their own"),
             accept,
             move |b| {
-                let len = (1 << 20) + more;
-                let write = Write::new(b, len)?;
-                let reads = write.segments(b, &[1 << 20, more])?;
+                let most = b.world.most_written();
+                let write = Write::new(b, most + more)?;
+                let reads = write.segments(b, &[most, more])?;
                 let seen = b.ask(&write.message(reads))?;
                 if seen.outcome == Outcome::Ok && seen.results.status == 0 {
                     let stored = b.world.content(&write.file, 1 << 20)?;

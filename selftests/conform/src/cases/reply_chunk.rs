@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Group E: Reply chunks, alone and with Write lists (M104 to M115, C01, C05, C09).
 
-use super::write_list::{good_read, read_call, readdir_len};
+use super::{
+    positive::data,
+    write_list::{good_read, read_call, readdir_len},
+};
 use crate::{
-    case::{check, full, one, Case},
+    case::{check, full, one, skip, Case},
     connection::Options,
     frame::{Header, Lists, MSG},
     memory::CANARY,
@@ -12,7 +15,7 @@ use crate::{
     outcome::{Accept, Outcome, CLOSE, EC, OK, RPCERR},
     private::Settings,
     rpc::Call,
-    world::{BIG, LINK},
+    world::{long_target, BIG, LINK},
 };
 
 pub fn cases() -> Vec<Case> {
@@ -142,12 +145,24 @@ fn reply_chunks() -> Vec<Case> {
     cases.push(full(
         "M109",
         "8166 3.4.6",
-        "READLINK of 1501 bytes into 200 segments of 8",
+        "READLINK of 1501 bytes into 240 segments of 8",
         OK | EC,
         |b| {
-            let chunk = b.slices(200, 8)?;
+            let chunk = b.slices(240, 8)?;
             let call = b.number(nfs3::readlink(&b.world.files.long_link.clone()));
-            b.ask(&Message::inline(&call, Lists::reply(chunk)))
+            let message = Message::inline(&call, Lists::reply(chunk));
+            let (len, limit) = (message.bytes.len(), b.call_limit()?);
+            if len > limit {
+                return Ok(skip(format!(
+                    "the call has {len} bytes, the server takes {limit}"
+                )));
+            }
+            let seen = b.ask(&message)?;
+            if seen.outcome == Outcome::Ok {
+                data(&seen, &long_target(), false)?;
+                check(!seen.inline, || "inline".into())?;
+            }
+            Ok(seen)
         },
     ));
     cases.push(one(

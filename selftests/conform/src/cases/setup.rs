@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Group J: private data and connecting (M174 to M182, C1 to C9).
 
-use std::time::{Duration, Instant};
+use std::{
+    io,
+    time::{Duration, Instant},
+};
 
 use super::write_list::{good_read, read_call};
 use crate::{
     bench::Bench,
     case::{check, full, Case},
-    connection::{Connection, Options},
-    explain::Seen,
+    connection::{Connection, Event, Options},
+    explain::{explain, Seen},
     frame::{Header, Lists, MSG},
     message::Message,
     nfs3,
@@ -47,11 +50,14 @@ fn tail(bytes: usize) -> Vec<u8> {
 fn usable(b: &mut Bench<'_>, private: Vec<u8>, threshold: usize) -> Result<Seen, String> {
     b.reconnect(&Options {
         private,
+        receives: 8,
+        receive_size: threshold.max(16384),
         ..Options::default()
     })?;
     check(b.threshold() <= threshold, || {
         format!("the threshold is {}", b.threshold())
     })?;
+    let threshold = b.threshold();
     let flags = Settings::find(&b.connection()?.peer).map_or(0, |s| s.flags);
     check(flags & 0xfe == 0, || {
         format!("reserved flags are set: {flags:#x}")
@@ -70,7 +76,35 @@ fn usable(b: &mut Bench<'_>, private: Vec<u8>, threshold: usize) -> Result<Seen,
     let call = read_call(b, 0, threshold - 300);
     let short = b.ask(&Message::inline(&call, Lists::default()))?;
     good_read(&short, 0, threshold - 300, false)?;
+    // A call with one key, which can be invalidated: it is only if both sides have said that they
+    // support that, as the bench looks at each Send.
+    let chunk = vec![b.window(512)?];
+    let key = chunk[0].handle;
+    b.invalidated.clear();
+    let call = read_call(b, 0, 512);
+    let reduced = b.ask(&Message::inline(&call, Lists::write(chunk)))?;
+    good_read(&reduced, 0, 512, true)?;
+    check(b.invalidated.iter().all(|k| *k == key), || {
+        format!("{:x?} invalidated, the call's: {key:x}", b.invalidated)
+    })?;
     Ok(seen)
+}
+
+/// A connection that was not made: the server has refused it, or has not said anything.
+fn refusal(error: &io::Error) -> Result<Seen, String> {
+    let text = error.to_string();
+    let silent = error.kind() == io::ErrorKind::TimedOut || text == "UNREACHABLE -110";
+    let outcome = if silent {
+        Outcome::Hang
+    } else if text.starts_with("REJECTED") || text.starts_with("UNREACHABLE") {
+        Outcome::Refuse
+    } else {
+        return Err(text);
+    };
+    Ok(Seen {
+        note: text,
+        ..Seen::only(outcome)
+    })
 }
 
 pub fn cases() -> Vec<Case> {
@@ -124,20 +158,14 @@ pub fn cases() -> Vec<Case> {
             usable(b, data.clone(), threshold)
         }));
     }
+    // What the server announces is less, so that is the threshold.
     cases.push(full("M178", "8797 4.2", "size codes 0xff", OK, |b| {
-        b.reconnect(&Options {
-            private: Settings {
-                flags: 0,
-                send: 0xff,
-                receive: 0xff,
-            }
-            .encode(),
-            ..Options::default()
-        })?;
-        let call = read_call(b, 0, 900);
-        let seen = b.ask(&Message::inline(&call, Lists::default()))?;
-        good_read(&seen, 0, 900, false)?;
-        Ok(seen)
+        let settings = Settings {
+            flags: 0,
+            send: 0xff,
+            receive: 0xff,
+        };
+        usable(b, settings.encode(), 262_144)
     }));
     cases.push(full(
         "C1",
@@ -240,15 +268,15 @@ pub fn cases() -> Vec<Case> {
         "M181",
         "8166 3.4",
         "no responder resources: the server cannot Read",
-        REFUSE | EC | OK | CLOSE,
+        REFUSE | EC,
         |b| {
             b.close()?;
             let options = Options {
                 responder_resources: 0,
                 ..Options::default()
             };
-            match b.world.connect(&options) {
-                Err(_) => Ok(Seen::only(Outcome::Refuse)),
+            match Connection::connect(b.world.server, &options, b.world.limit()) {
+                Err(error) => refusal(&error),
                 Ok(_) => {
                     b.reconnect(&options)?;
                     let write = super::read_list::Write::new(b, 100)?;
@@ -272,8 +300,8 @@ pub fn cases() -> Vec<Case> {
                 receives: 0,
                 ..Options::default()
             };
-            match Connection::connect(b.world.server, &options, b.world.unit * 500) {
-                Err(_) => Ok(Seen::only(Outcome::Refuse)),
+            match Connection::connect(b.world.server, &options, b.world.limit()) {
+                Err(error) => refusal(&error),
                 Ok(_) => Ok(Seen::only(Outcome::Ok)),
             }
         },
@@ -309,12 +337,28 @@ pub fn cases() -> Vec<Case> {
         },
     ));
     cases.push(full(
-        "M147",
+        "M145c",
         "8166 3.1",
-        "200 idle connections, opened one after another",
-        OK,
-        |b| idle(b, 200),
+        "a call before the server is told that the connection is there (RTU)",
+        OK | CLOSE,
+        early,
     ));
+    cases.push(full(
+        "C44",
+        "8166 3.1",
+        "6 clients that never say that the connection is there (RTU), others come and go",
+        OK,
+        half_open,
+    ));
+    for (id, count) in [("M147", 200), ("C56", 500)] {
+        cases.push(full(
+            id,
+            "8166 3.1",
+            format!("{count} idle connections, opened one after another"),
+            OK,
+            move |b| idle(b, count),
+        ));
+    }
     cases.push(full(
         "C57",
         "8166 3.1",
@@ -385,6 +429,7 @@ fn idle(b: &mut Bench<'_>, count: usize) -> Result<Seen, String> {
     let options = Options {
         receives: 2,
         receive_size: 4096,
+        sends: 4,
         ..Options::default()
     };
     let mut all = Vec::new();
@@ -395,7 +440,90 @@ fn idle(b: &mut Bench<'_>, count: usize) -> Result<Seen, String> {
                 .map_err(|e| format!("connection {i}: {e}"))?,
         );
     }
+    // A server may shed them (nfsd: the oldest of those that have not presented a file handle). Each
+    // that it has not has to answer.
+    std::thread::sleep(b.world.unit * 50);
+    let mut shed = Vec::new();
+    for (i, connection) in all.iter_mut().enumerate() {
+        if connection.ends(Instant::now()) {
+            shed.push(i);
+        } else {
+            b.world
+                .exchange(connection, Call::null())
+                .map_err(|e| format!("connection {i}: {e}"))?;
+        }
+    }
     drop(all);
+    b.reconnect(&Options::default())?;
+    let mut seen = b.succeed(Call::null())?;
+    seen.note = match (shed.first(), shed.last()) {
+        (Some(first), Some(last)) => format!("{} closed, of {first} to {last}", shed.len()),
+        _ => "none closed".into(),
+    };
+    Ok(seen)
+}
+
+/// A call that the server has before it knows that its answer to the client has come through.
+fn early(b: &mut Bench<'_>) -> Result<Seen, String> {
+    let limit = b.world.limit();
+    let text = |e: io::Error| e.to_string();
+    let mut closed = 0;
+    for _ in 0..5 {
+        let options = Options::default();
+        let mut one = Connection::prepare(b.world.server, &options, limit).map_err(text)?;
+        one.half_open(verbs_sys::IBV_QPS_RTS, limit).map_err(text)?;
+        let sent = super::length::null(b);
+        one.send(&sent.bytes).map_err(text)?;
+        std::thread::sleep(b.world.unit * 10);
+        one.complete_handshake().map_err(text)?;
+        let until = Instant::now() + limit;
+        loop {
+            match one.next(until) {
+                Some(Event::Received { bytes, .. }) => {
+                    let seen = explain(&bytes, &sent, &|_| None)?;
+                    check(seen.outcome == Outcome::Ok, || seen.describe())?;
+                    b.world.exchange(&mut one, Call::null())?;
+                    break;
+                }
+                Some(Event::Disconnected) => {
+                    closed += 1;
+                    break;
+                }
+                Some(_) => {}
+                None => return Ok(Seen::only(Outcome::Hang)),
+            }
+        }
+    }
+    let mut seen = match closed {
+        0 => b.succeed(Call::null())?,
+        _ => Seen::only(Outcome::Close),
+    };
+    seen.note = format!("{closed} of 5 closed");
+    Ok(seen)
+}
+
+/// Connections that stay where they are in the middle of the handshake.
+fn half_open(b: &mut Bench<'_>) -> Result<Seen, String> {
+    let limit = b.world.limit();
+    let text = |e: io::Error| e.to_string();
+    let options = Options {
+        receives: 4,
+        ..Options::default()
+    };
+    let mut waiting = Vec::new();
+    for _ in 0..6 {
+        let mut one = Connection::prepare(b.world.server, &options, limit).map_err(text)?;
+        one.half_open(verbs_sys::IBV_QPS_RTR, limit).map_err(text)?;
+        waiting.push(one);
+        for _ in 0..3 {
+            b.reconnect(&options)?;
+            b.succeed(Call::null())?;
+            b.evidence.clear();
+        }
+    }
+    // Some of them break their queue pairs, the rest goes with a word.
+    waiting.iter_mut().take(3).for_each(Connection::break_queue);
+    drop(waiting);
     b.reconnect(&Options::default())?;
     b.succeed(Call::null())
 }

@@ -248,7 +248,7 @@ fn e_lengths_that_wrap() {
     assert_eq!(lengths(&case).1, [[100, 0]]);
     let lists = case.wire();
     let lists = ReplyLists::from_wire(&lists).unwrap();
-    let mut payloads = crate::proto::Payloads::default();
+    let mut payloads = crate::proto::payloads::Payloads::default();
     assert_eq!(payloads.push(&lists, 0, 0xffff_ff00), Ok(()));
 
     let wrap = Is::Ec(Reason::SegmentWrap);

@@ -15,8 +15,8 @@ use crate::{
     frame::Seg,
     naive::decode_reply,
     proto::{
+        payloads::Payloads,
         plan_reply,
-        Payloads,
         ReplyLists,
         Xid, //
     },

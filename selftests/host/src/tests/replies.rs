@@ -9,11 +9,12 @@ use crate::{
     },
     frame::Seg,
     proto::{
+        payloads::Payloads,
         plan::ReplyError,
         plan_reply,
         writes::WriteOp,
-        Payloads,
-        ReplyLists, //
+        ReplyLists,
+        Reports, //
     },
 };
 
@@ -72,9 +73,9 @@ fn in_order() {
     );
     assert_eq!(writes(&empty), [(1, 40, 10), (3, 80, 100)]);
     assert_eq!(inline(&empty), [(0, 40), (52, 28)]);
-    // No bytes, no chunk.
-    let nothing = case(vec![chunk(1, 100)], &[(40, 0), (60, 5)], 180);
-    assert_eq!(writes(&nothing), [(1, 60, 5)]);
+    // No bytes: the chunk has had its turn.
+    let nothing = case(vec![chunk(1, 100), chunk(2, 100)], &[(40, 0), (60, 5)], 180);
+    assert_eq!(writes(&nothing), [(2, 60, 5)]);
 }
 
 #[test]
@@ -193,25 +194,37 @@ fn numbers_near_the_end() {
     }
 }
 
-#[test]
-fn payloads_reported_at_their_count_are_moved() {
-    // A reply of ten words: word 4 is the count 8 of an item in words 5 and 6; word 8 is the count 4
-    // of an item in word 9. The first is reported at its count, as nfsd does for READLINK4.
-    let words = [0, 0, 0, 0, 8, 0x6162_6364, 0x6566_6768, 0, 4, 0x696a_6b6c];
-    let wire = case(vec![chunk(1, 64), chunk(2, 64)], &[], 40).wire();
+/// Where the results of a complete reply are written from, with chunks of 64 bytes.
+fn settled(words: &[u32], reports: &[(u32, u32)], chunks: usize) -> Vec<(u32, u32, u32)> {
+    let writes = (0..chunks).map(|n| chunk(n as u32, 64)).collect();
+    let wire = case(writes, &[], 0).wire();
     let lists = ReplyLists::from_wire(&wire).unwrap();
-    let mut payloads = Payloads::default();
-    payloads.push(&lists, 16, 8).unwrap();
-    payloads.push(&lists, 36, 4).unwrap();
-    payloads.skip_counts(|off| words.get(off as usize / 4).copied());
-    let plan = plan_reply(&lists, &payloads, 40, 4096).unwrap();
-    let places: Vec<_> = plan.writes(&lists).map(|op| (op.src_off, op.len)).collect();
-    assert_eq!(places, [(20, 8), (36, 4)]);
+    let mut all = Reports::default();
+    for (off, len) in reports {
+        all.add(*off, *len);
+    }
+    let all = all.settled(|off| words.get(off as usize / 4).copied());
+    let payloads = all.bind(&lists).unwrap();
+    let plan = plan_reply(&lists, &payloads, words.len() as u32 * 4, 4096).unwrap();
+    plan.writes(&lists)
+        .map(|op| (op.handle, op.src_off, op.len))
+        .collect()
 }
 
 #[test]
-fn payloads_behind_their_count_stay() {
-    // Data that looks like its own count; a payload at the very front; one that was given up.
+fn results_reported_at_their_count_are_moved() {
+    // A reply of ten words: word 4 is the count 8 of an item in words 5 and 6; word 8 is the count 4
+    // of an item in word 9. The first is reported at its count, as nfsd does for READLINK4.
+    let words = [0, 0, 0, 0, 8, 0x6162_6364, 0x6566_6768, 0, 4, 0x696a_6b6c];
+    assert_eq!(
+        settled(&words, &[(16, 8), (36, 4)], 2),
+        [(0, 20, 8), (1, 36, 4)]
+    );
+}
+
+#[test]
+fn results_behind_their_count_stay() {
+    // Data that looks like its own count; a result at the very front; one that was given up.
     for (off, len, words, moved) in [
         (12, 8, [0, 0, 8, 8, 1, 2], 12),
         (0, 8, [8, 1, 2, 3, 4, 5], 4),
@@ -220,26 +233,81 @@ fn payloads_behind_their_count_stay() {
         (8, 8, [0, 8, 7, 1, 2, 3], 8),
         (8, 1, [0, 7, 1, 1, 2, 3], 12),
     ] {
-        let wire = case(vec![chunk(1, 64)], &[], 24).wire();
-        let lists = ReplyLists::from_wire(&wire).unwrap();
-        let mut payloads = Payloads::default();
-        payloads.push(&lists, off, len).unwrap();
-        // Twice makes no difference.
-        for _ in 0..2 {
-            payloads.skip_counts(|off| words.get(off as usize / 4).copied());
-        }
-        let plan = plan_reply(&lists, &payloads, 24, 4096).unwrap();
-        let places: Vec<_> = plan.writes(&lists).map(|op| (op.src_off, op.len)).collect();
-        assert_eq!(places, [(moved, len)], "{words:?}");
+        assert_eq!(
+            settled(&words, &[(off, len)], 1),
+            [(0, moved, len)],
+            "{words:?}"
+        );
     }
+    // Chunks without a result, and results behind the end, are left alone.
+    assert_eq!(settled(&[0; 6], &[(400, 8)], 2), []);
+}
 
-    // Chunks without a payload, and payloads behind the end, are left alone.
-    let wire = case(vec![chunk(1, 64), chunk(2, 64)], &[], 24).wire();
-    let lists = ReplyLists::from_wire(&wire).unwrap();
-    let mut payloads = Payloads::default();
-    payloads.push(&lists, 400, 8).unwrap();
-    payloads.skip_counts(|off| (off < 24).then_some(0));
-    let plan = plan_reply(&lists, &payloads, 24, 4096).unwrap();
-    assert_eq!(plan.write_count(&lists), 0);
-    assert!(plan.inline_ranges().map(|range| range.len).eq([24]));
+/// A COMPOUND's reply up to its results, READ_PLUS of `data` words, READ of one word.
+fn read_plus_and_read(data: u32) -> Vec<u32> {
+    let mut words = vec![9; 12];
+    // Operation, status, eof, contents, data, offset, count.
+    words.extend([68, 0, 0, 1, 0, 0, 77, 4 * data]);
+    words.extend((0..data).map(|n| 0x100 + n));
+    // Operation, status, eof, count.
+    words.extend([25, 0, 1, 4, 0x6162_6364]);
+    words
+}
+
+#[test]
+fn r40_read_plus_is_not_reduced() {
+    let words = read_plus_and_read(3);
+    let (plus, read) = ((80, 12), (108, 4));
+    assert_eq!(settled(&words, &[plus, read], 1), [(0, 108, 4)]);
+    assert_eq!(settled(&words, &[plus, read], 2), [(0, 108, 4)]);
+    assert_eq!(settled(&words, &[plus], 1), []);
+    // Many of them, and a READ behind: no turn is lost.
+    let mut many = vec![9; 12];
+    let mut reports = Vec::new();
+    for _ in 0..9 {
+        many.extend([68, 0, 0, 1, 0, 0, 77, 4, 5]);
+        reports.push((many.len() as u32 * 4 - 4, 4));
+    }
+    many.extend([25, 0, 1, 4, 0x6162_6364]);
+    reports.push((many.len() as u32 * 4 - 4, 4));
+    assert_eq!(
+        settled(&many, &reports, 1),
+        [(0, many.len() as u32 * 4 - 4, 4)]
+    );
+    // Each of these words differs from READ_PLUS: another result, which is reduced.
+    for at in [12, 13, 15, 16] {
+        let mut other = words.clone();
+        other[at] ^= 0x40;
+        assert_eq!(
+            settled(&other, &[plus, read], 2),
+            [(0, 80, 12), (1, 108, 4)],
+            "word {at}"
+        );
+    }
+}
+
+#[test]
+fn results_without_bytes_have_their_turn() {
+    // READs at the end of a file and before it: the second has the second chunk.
+    let words = [25, 0, 1, 0, 25, 0, 0, 4, 7];
+    assert_eq!(settled(&words, &[(16, 0), (32, 4)], 2), [(1, 32, 4)]);
+    assert_eq!(settled(&words, &[(16, 0), (32, 4)], 1), []);
+}
+
+#[test]
+fn results_given_up_lose_their_turn() {
+    // Reported again further in front: what was there is gone.
+    let words = [25, 0, 0, 4, 7, 8, 9, 10, 11];
+    assert_eq!(settled(&words, &[(16, 20), (16, 4)], 2), [(0, 16, 4)]);
+    assert_eq!(settled(&words, &[(16, 0), (16, 4)], 2), [(0, 16, 4)]);
+    assert_eq!(
+        settled(&words, &[(16, 4), (20, 4), (16, 8)], 2),
+        [(0, 16, 8)]
+    );
+    // More than are remembered: those stay inline.
+    let words = [4; 100];
+    let reports: Vec<_> = (0..40).map(|n| (4 + 8 * n, 4)).collect();
+    let written = settled(&words, &reports, 8);
+    assert_eq!(written.len(), 8);
+    assert!(written.iter().map(|op| op.1).eq((0..8).map(|n| 4 + 8 * n)));
 }

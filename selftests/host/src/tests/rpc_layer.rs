@@ -16,9 +16,13 @@ use crate::{
     frame::{
         words,
         Frame,
+        Seg,
         X, //
     },
-    proto::ReplyForm,
+    proto::{
+        reject::Reason,
+        ReplyForm, //
+    },
 };
 
 /// Calls that sunrpc refuses: RPC version; program, version, procedure; credential length.
@@ -65,11 +69,25 @@ fn k_error_replies() {
     }
 }
 
+const SEG: Seg = (0x4567, 8, 0x7f00_0000_5000);
+const FILE: [u32; 4] = [12, 0x1111, 0x2222, 0x3333];
+const ABCDE: [u32; 3] = [5, 0x6162_6364, 0x6500_0000];
+
+/// The verdict on a Call in which what comes behind `rpc` is in a Read chunk.
+fn verdict(rpc: &[u32], behind: &[u32]) -> Result<(), Reason> {
+    let position = u32::try_from(4 * rpc.len()).unwrap();
+    let payload = words(&[rpc, behind].concat());
+    let msg = Frame::msg(payload).read(position, SEG).bytes();
+    let call = call(&msg);
+    let verdict = call.check_reducible(call.payload());
+    verdict.map_err(|reject| reject.reason())
+}
+
 #[test]
 fn r43_r44_nothing_that_gss_protects_is_reduced() {
     const WRITE3: [u32; 6] = [X, 0, 2, 100_003, 3, 7];
     const NULL3: [u32; 6] = [X, 0, 2, 100_003, 3, 0];
-    let seg = (0x4567, 8, 0x7f00_0000_5000);
+    let write = [&FILE[..], &[0, 0, 8, 2, 8]].concat();
     // Procedure of RPCSEC_GSS, its service, and whether a Read chunk may carry an argument.
     for (call_words, procedure, service, eligible) in [
         (WRITE3, 0, 1, true),
@@ -82,49 +100,108 @@ fn r43_r44_nothing_that_gss_protects_is_reduced() {
         (NULL3, 3, 1, false),
     ] {
         let credential = [6, 24, 1, procedure, 5, service, 4, 0x1234];
-        let rpc = words(&[&call_words[..], &credential, &[0, 0]].concat());
-        let msg = Frame::msg(rpc.clone())
-            .read(u32::try_from(rpc.len()).unwrap(), seg)
-            .bytes();
-        let reduced = call(&msg);
-        let verdict = reduced.check_reducible(reduced.payload());
+        let header = [&call_words[..], &credential, &[0, 0]].concat();
+        let arguments: &[u32] = if call_words == WRITE3 { &write } else { &[] };
+        let rpc = [&header[..], arguments].concat();
+        let found = verdict(&rpc, &[]);
         assert_eq!(
-            verdict.is_ok(),
+            found.is_ok(),
             eligible,
             "{call_words:?} {procedure} {service}"
         );
-        assert!(call(&Frame::msg(rpc.clone()).bytes())
-            .check_reducible(&rpc)
-            .is_ok());
-        // Credentials that end early are for sunrpc to refuse.
-        for end in (24..48).step_by(4) {
-            assert!(reduced.check_reducible(&rpc[..end]).is_ok());
+        let plain = Frame::msg(words(&rpc)).bytes();
+        assert!(call(&plain).check_reducible(&words(&rpc)).is_ok());
+        // A chunk in the credentials or in the verifier would hide what they say.
+        for at in 10..header.len() {
+            let (before, behind) = rpc.split_at(at);
+            let found = verdict(before, behind);
+            assert_eq!(found, Err(Reason::PositionInCallHeader), "{at}");
+        }
+    }
+}
+
+/// The arguments of a procedure up to the item that may be reduced.
+fn arguments() -> Vec<(u32, u32, Vec<u32>)> {
+    let file2 = [7; 8];
+    vec![
+        (2, 8, [&file2[..], &[0, 0, 0, 8]].concat()),
+        (2, 13, [&file2[..], &ABCDE, &[8]].concat()),
+        (3, 7, [&FILE[..], &[0, 0, 8, 2, 8]].concat()),
+        // Attributes: none; all, with the client's times; some, with the server's.
+        (3, 10, [&FILE[..], &ABCDE, &[0, 0, 0, 0, 0, 0, 8]].concat()),
+        (
+            3,
+            10,
+            [
+                &FILE[..],
+                &ABCDE,
+                &[1, 0o644, 1, 1000, 1, 1000, 1, 0, 4096],
+                &[2, 1, 2, 2, 3, 4, 8],
+            ]
+            .concat(),
+        ),
+        (
+            3,
+            10,
+            [&FILE[..], &ABCDE, &[1, 0o644, 0, 0, 0, 1, 2, 3, 4, 8]].concat(),
+        ),
+    ]
+}
+
+#[test]
+fn r40_only_the_eligible_item_is_reduced() {
+    for (version, procedure, arguments) in arguments() {
+        let header = [X, 0, 2, 100_003, version, procedure, 0, 0, 0, 0];
+        let rpc = [&header[..], &arguments].concat();
+        assert_eq!(verdict(&rpc, &[]), Ok(()), "{version} {procedure}");
+        // Anywhere else it is another item, or part of one.
+        for at in header.len()..rpc.len() {
+            let (before, behind) = rpc.split_at(at);
+            let found = verdict(before, behind);
+            assert_eq!(
+                found,
+                Err(Reason::NotReducible),
+                "{version} {procedure} {at}"
+            );
+        }
+        let longer = [&rpc[..], &[0]].concat();
+        assert_eq!(verdict(&longer, &[]), Err(Reason::NotReducible));
+        // One chunk with bytes, and no other. Empty ones do no harm.
+        let at = u32::try_from(4 * rpc.len()).unwrap();
+        for (second, len, expected) in [
+            (at + 8, 4, Err(Reason::NotReducible)),
+            (at + 8, 0, Ok(())),
+            (40, 0, Ok(())),
+        ] {
+            let frame = Frame::msg(words(&[&rpc[..], &[0]].concat()));
+            let msg = frame
+                .read(at, SEG)
+                .read(second, (0x99, len, 0x1000))
+                .bytes();
+            let call = call(&msg);
+            let found = call.check_reducible(call.payload());
+            assert_eq!(found.map_err(|r| r.reason()), expected, "{second} {len}");
         }
     }
 }
 
 #[test]
-fn r40_only_eligible_arguments_are_reduced() {
-    let seg = (0x4567, 8, 0x7f00_0000_5000);
+fn r40_only_eligible_procedures_are_reduced() {
     for (program, version, procedure, eligible) in [
         (100_003, 3, 0, true),
-        (100_003, 3, 7, true),
-        (100_003, 3, 10, true),
         (100_003, 3, 3, false),
         (100_003, 3, 9, false),
-        (100_003, 2, 8, true),
-        (100_003, 2, 13, true),
         (100_003, 2, 7, false),
         (100_003, 4, 1, true),
+        (100_227, 3, 0, true),
         (100_227, 3, 2, false),
         (300_000, 1, 9, true),
     ] {
-        let rpc = words(&[X, 0, 2, program, version, procedure, 0, 0, 0, 0]);
-        let msg = Frame::msg(rpc.clone()).read(40, seg).bytes();
-        let reduced = call(&msg);
-        let verdict = reduced.check_reducible(reduced.payload());
-        assert_eq!(verdict.is_ok(), eligible, "{program} {version} {procedure}");
+        let header = [X, 0, 2, program, version, procedure, 0, 0, 0, 0];
+        let found = verdict(&header, &[]);
+        assert_eq!(found.is_ok(), eligible, "{program} {version} {procedure}");
         // Without a Read chunk nothing is reduced; a Position Zero chunk reduces nothing either.
+        let rpc = words(&header);
         let plain = Frame::msg(rpc.clone()).bytes();
         assert!(call(&plain).check_reducible(&rpc).is_ok());
         let whole = Frame::nomsg().read(0, (1, 40, 0x1000)).bytes();

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0
+//! All of a run: threads, and what they have found.
+
+use std::{
+    net::SocketAddr,
+    ops::Range,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::Instant,
+};
+
+use serde_json::json;
+
+use super::{Fuzzer, Tally};
+use crate::{evidence, options::Options, world::World};
+
+/// `--fuzz`: messages from `--fuzz-from` on, shared out between `--jobs` threads with
+/// connections and files of their own. False if one fails the oracle.
+pub fn run(server: SocketAddr, options: &Options, count: u64) -> Result<bool, String> {
+    let begin = Instant::now();
+    let stop = AtomicBool::new(false);
+    let share = count.div_ceil(options.jobs.into());
+    println!("1..1");
+    let results: Vec<_> = thread::scope(|scope| {
+        let start = |part| {
+            let from = u64::from(part) * share;
+            let range = options.fuzz_from + from..options.fuzz_from + count.min(from + share);
+            let stop = &stop;
+            scope.spawn(move || {
+                let tally = part_of(server, options, part, range, stop);
+                stop.fetch_or(!tally.failures.is_empty(), Ordering::Relaxed);
+                tally
+            })
+        };
+        let threads: Vec<_> = (0..options.jobs).map(start).collect();
+        let joined = threads
+            .into_iter()
+            .map(|t| t.join().unwrap_or_else(|_| failed("a thread panicked")));
+        joined.collect()
+    });
+    let mut all = Tally::default();
+    for mut result in results {
+        all.closed += result.closed;
+        all.failures.append(&mut result.failures);
+        for (name, n) in result.counts {
+            *all.counts.entry(name).or_default() += n;
+        }
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    let judged: u64 = all.counts.values().sum();
+    let rate = judged as f64 / seconds;
+    for failure in &all.failures {
+        println!(
+            "not ok 1 - {}",
+            failure["reason"].as_str().unwrap_or_default()
+        );
+        if let Some(again) = failure["again"].as_str() {
+            println!("# again: {again}");
+        }
+        let sent = failure["sent"].as_array();
+        sent.into_iter()
+            .flatten()
+            .for_each(|bytes| println!("# sent {bytes}"));
+    }
+    if all.failures.is_empty() {
+        println!("ok 1 - {count} mutated messages of seed {}", options.seed);
+    }
+    let counts: Vec<_> = all.counts.iter().map(|(k, n)| format!("{k} {n}")).collect();
+    println!(
+        "# {}; {} connections closed; {rate:.0} a second",
+        counts.join(", "),
+        all.closed
+    );
+    if let Some(path) = &options.json {
+        let report = json!({
+            "server": server.to_string(), "seed": options.seed, "from": options.fuzz_from, "count": count,
+            "judged": judged, "seconds": seconds, "rate": rate,
+            "outcomes": all.counts, "connections_closed": all.closed, "failures": all.failures,
+        });
+        evidence::write(path, &report)?;
+    }
+    Ok(all.failures.is_empty())
+}
+
+fn failed(text: &str) -> Tally {
+    Tally {
+        failures: vec![json!({ "reason": text })],
+        ..Tally::default()
+    }
+}
+
+fn part_of(
+    server: SocketAddr,
+    options: &Options,
+    part: u32,
+    range: Range<u64>,
+    stop: &AtomicBool,
+) -> Tally {
+    let made = World::new(server, options, part).and_then(|mut world| {
+        world.open_control()?;
+        Ok(world)
+    });
+    let mut world = match made {
+        Ok(world) => world,
+        Err(text) => return failed(&text),
+    };
+    let tally = match Fuzzer::new(&mut world, options.seed) {
+        Ok(mut fuzzer) => {
+            if let Err(text) = fuzzer.run(range, stop) {
+                let failure = fuzzer.failure(&text);
+                fuzzer.tally.failures.push(failure);
+            }
+            fuzzer.tally
+        }
+        Err(text) => failed(&text),
+    };
+    if tally.failures.is_empty() {
+        world.clean();
+    }
+    tally
+}

@@ -1,0 +1,95 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What a call costs, counted: RDMA work requests for a WRITE of 1 MiB, and
+# allocations in the steady state, as the server's kernel reports them (kmem:*).
+#
+# Tier: ci
+# Machines: 2
+# Transport: rdma-rs
+# Driver: rxe
+
+. "$(dirname "$0")/lib.sh"
+
+MIB=16
+TRACE=/sys/kernel/tracing
+KMEM="kmalloc kmem_cache_alloc mm_page_alloc"
+
+write_file() { dd if=/dev/zero of="$MNT/costs" bs=1M count=$MIB oflag=direct conv=notrunc status=none; }
+work() {
+	write_file && dd if="$MNT/costs" of=/dev/null bs=1M iflag=direct status=none &&
+		dd if="$MNT/costs" of=/dev/null bs=4k count=64 iflag=direct status=none
+}
+
+# Segments of the client's Read chunks: one event each.
+segments_on() { echo >$TRACE/trace && echo 1 >$TRACE/events/rpcrdma/xprtrdma_chunk_read/enable; }
+segments() { grep -c xprtrdma_chunk_read: $TRACE/trace; }
+
+# What rxe registers and invalidates on the server.
+probes_on() {
+	server "cd $TRACE && echo >trace && echo 'p:svcrdma_reg rdma_rxe:rxe_reg_fast_mr' >kprobe_events &&
+		echo 'p:svcrdma_inv rdma_rxe:rxe_invalidate_mr' >>kprobe_events && echo 1 >events/kprobes/enable"
+}
+probed() { server "grep -c '$1:' $TRACE/trace"; }
+probes_off() { server "cd $TRACE && echo 0 >events/kprobes/enable; echo >kprobe_events"; }
+
+kmem_on() {
+	server "cd $TRACE && echo 0 >tracing_on && echo 1 >options/sym-offset && echo 65536 >buffer_size_kb &&
+		echo >trace && for event in $KMEM; do
+			echo stacktrace >events/kmem/\$event/trigger && echo 1 >events/kmem/\$event/enable || exit
+		done && echo 1 >tracing_on"
+}
+kmem_off() {
+	server "cd $TRACE && for event in $KMEM; do
+			echo '!stacktrace' >events/kmem/\$event/trigger; echo 0 >events/kmem/\$event/enable
+		done; echo 0 >options/sym-offset; echo 1408 >buffer_size_kb; echo 1 >tracing_on"
+}
+traced() { server "grep -q ' kmalloc: ' $TRACE/trace && ! grep -q 'LOST.*EVENTS' $TRACE/trace"; }
+# A stack trace ends where the next event begins.
+by_module() {
+	server "awk '/^ *[^ ]+-[0-9]+ / { event = \$0; stack = 0 } /\[svcrdma_rs\]/ && !stack++ { print event; print }' $TRACE/trace"
+}
+none_by_module() { by_module | head -40 | tee /dev/stderr | grep -q . && return 1 || return 0; }
+
+cleanup() {
+	echo 0 >$TRACE/events/rpcrdma/xprtrdma_chunk_read/enable
+	probes_off 2>/dev/null
+	kmem_off 2>/dev/null
+	rm -f "$MNT/costs"
+	umount -f "$MNT" 2>/dev/null
+}
+trap cleanup EXIT
+
+mount_nfs 3 rsize=1048576,wsize=1048576
+# From then on the pools have what this work needs.
+for _ in 1 2 3; do work; done
+segments_on
+probes_on
+
+ktap_print_header
+ktap_set_plan 8
+
+reads=$(stat_of read_wrs) bytes=$(stat_of read_bytes)
+check "$MIB WRITEs of 1 MiB" write_file
+reads=$(($(stat_of read_wrs) - reads)) bytes=$(($(stat_of read_bytes) - bytes))
+offered=$(segments) registered=$(probed svcrdma_reg) invalidated=$(probed svcrdma_inv)
+probes_off
+echo "# $offered segments: $reads RDMA Reads, $registered registrations, $invalidated invalidations"
+check "all of their data came by RDMA Read" [ "$bytes" = $((MIB << 20)) ]
+if [ "$registered" = 0 ]; then
+	check "with at most 9 RDMA Reads each" [ "$reads" -le $((9 * MIB)) ]
+else
+	check "with at most a request for each segment and two for each registration" \
+		[ $((reads + registered + invalidated)) -le $((offered + 2 * registered)) ]
+fi
+
+pages=$(stat_of pages_allocated)
+kmem_on
+check "WRITEs and READs, large and small" work
+server "echo 0 >$TRACE/tracing_on"
+check "no page was taken from the allocator" [ "$(stat_of pages_allocated)" = "$pages" ]
+check "the server's allocations were all traced" traced
+check "none was made by the module" none_by_module
+kmem_off
+check "unmount" umount_nfs
+ktap_finished
