@@ -23,6 +23,12 @@ use crate::{
 /// Linux 7.3 has to decode it.
 const USERS: u32 = 335;
 
+/// Entries that GETACL can give. With its attributes the list is longer than the threshold, but ends
+/// in the reply's first page: nfs_stream_encode_acl() of Linux 7.3 writes into the pages of a reply
+/// although xdr_reserve_space() will still move what crosses the end of one. What is behind that,
+/// over TCP, too, is neither the list nor always the same.
+const GIVEN: u32 = 324;
+
 /// As many bytes as fit a block of ext4 with all that belongs to them.
 const VALUE: usize = 3901;
 
@@ -43,10 +49,10 @@ fn unsupported(status: u32) -> bool {
     matches!(status, 10_004 | 10_044 | 10_095)
 }
 
-/// A file with a list of so many entries, made over TCP.
-fn listed(b: &mut Bench<'_>) -> Result<Option<Vec<u8>>, String> {
+/// A file with a list for so many users, made over TCP.
+fn listed(b: &mut Bench<'_>, users: u32) -> Result<Option<Vec<u8>>, String> {
     let file = b.world.fresh_file()?;
-    match b.world.tcp.call(nfs3::setacl(&file, USERS)) {
+    match b.world.tcp.call(nfs3::setacl(&file, users)) {
         Ok(results) if results.status == 0 => Ok(Some(file)),
         Ok(results) if unsupported(results.status) => Ok(None),
         Ok(results) => Err(format!("SETACL over TCP: status {}", results.status)),
@@ -79,10 +85,10 @@ fn lists() -> Vec<Case> {
         full(
             "P19",
             "8267 5.2",
-            "NFSACL GETACL of 339 entries with a Reply chunk",
+            "NFSACL GETACL of 328 entries with a Reply chunk",
             OK,
             |b| {
-                let Some(file) = listed(b)? else {
+                let Some(file) = listed(b, GIVEN)? else {
                     return without("access control lists");
                 };
                 as_over_tcp(b, nfs3::getacl(&file), 8192)
@@ -94,7 +100,7 @@ fn lists() -> Vec<Case> {
             "the same with a Reply chunk that is too short, then with a longer one",
             OK,
             |b| {
-                let Some(file) = listed(b)? else {
+                let Some(file) = listed(b, GIVEN)? else {
                     return without("access control lists");
                 };
                 let chunk = b.chunk(&[512, 512])?;
@@ -110,7 +116,7 @@ fn lists() -> Vec<Case> {
             "NFSv4 GETATTR of an access control list with a Reply chunk",
             OK,
             |b| {
-                let Some(file) = listed(b)? else {
+                let Some(file) = listed(b, USERS)? else {
                     return without("access control lists");
                 };
                 let call = Compound::new(0).handle(&file).attribute(12).call();
@@ -132,16 +138,15 @@ fn lists() -> Vec<Case> {
                     return without("access control lists");
                 }
                 succeeded(&seen)?;
-                // As if it had been set over TCP: behind the attributes, which are the file's.
-                let other = listed(b)?.ok_or("no access control lists over TCP")?;
-                let (_, now) = b.world.tcp.raw(nfs3::getacl(&file))?;
-                let (_, right) = b.world.tcp.raw(nfs3::getacl(&other))?;
-                let list = 12 * (USERS as usize + 4);
-                check(now.len() == right.len() && now.len() > list, || {
-                    format!("{} bytes, set over TCP {}", now.len(), right.len())
+                // As if it had been set over TCP. GETACL would not show it: see GIVEN.
+                let other = listed(b, USERS)?.ok_or("no access control lists over TCP")?;
+                let list = |file: &[u8]| Compound::new(0).handle(file).attribute(12).call();
+                let (_, now) = b.world.tcp.raw(list(&file))?;
+                let (_, right) = b.world.tcp.raw(list(&other))?;
+                check(right.len() > 12 * USERS as usize, || {
+                    format!("a list of {} bytes over TCP", right.len())
                 })?;
-                let at = now.len() - list;
-                check(now[at..] == right[at..], || {
+                check(now[4..] == right[4..], || {
                     "other entries were stored".into()
                 })?;
                 Ok(seen)
