@@ -58,7 +58,8 @@ impl Seen {
 /// Looks up remote memory: the bytes a segment names.
 pub type Memory<'a> = dyn Fn(&Segment) -> Option<Vec<u8>> + 'a;
 
-/// What a text begins with that says that a message is not explained: no profile excuses it.
+/// What a text begins with that says that a message is not explained: a profile excuses it only where
+/// it admits that.
 pub const UNEXPLAINED: &str = "unexplained: ";
 
 /// Mark an error so.

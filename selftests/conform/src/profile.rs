@@ -30,6 +30,9 @@ pub struct Difference {
     /// The case is not run: it would take the server down.
     #[serde(default)]
     pub skip: bool,
+    /// What is seen may be that nothing explains the server's bytes, or where it wrote.
+    #[serde(default)]
+    pub unexplained: bool,
 }
 
 impl Profile {
@@ -61,7 +64,8 @@ impl Profile {
     /// Why a case fails in this way, if that is known and may be.
     pub fn excuses(&self, id: &str, failures: &[Failure]) -> Option<&str> {
         let known = self.find(id)?;
-        let named = |f: &Failure| f.may_be() && known.seen.iter().any(|s| f.text.contains(s));
+        let may_be = |f: &Failure| f.may_be() && (known.unexplained || !f.unexplained());
+        let named = |f: &Failure| may_be(f) && known.seen.iter().any(|s| f.text.contains(s));
         failures.iter().all(named).then_some(known.reason.as_str())
     }
 
@@ -90,20 +94,25 @@ impl Failure {
         Self { text, fatal: true }
     }
 
-    /// Whether a profile may say that a server is so. Bytes that nothing explains, memory that was
-    /// written, silence and what harms others may not be so anywhere.
+    /// Whether a profile may say that a server is so. Silence and what harms others may not be so
+    /// anywhere.
     pub fn may_be(&self) -> bool {
-        !self.fatal
-            && ![UNEXPLAINED, Outcome::Hang.name()]
-                .iter()
-                .any(|w| self.text.contains(w))
+        !self.fatal && !self.text.contains(Outcome::Hang.name())
+    }
+
+    /// Bytes that nothing explains, or memory that was written: a profile has to admit that as such.
+    pub fn unexplained(&self) -> bool {
+        self.text.contains(UNEXPLAINED)
     }
 }
 
 /// Entries for failures that no profile excuses yet, as TOML.
 pub fn entries(failed: &[(String, Vec<Failure>)]) -> String {
     let mut by_text: BTreeMap<Vec<&str>, Vec<&str>> = BTreeMap::new();
-    for (id, failures) in failed.iter().filter(|(_, f)| f.iter().all(Failure::may_be)) {
+    for (id, failures) in failed
+        .iter()
+        .filter(|(_, f)| f.iter().all(|f| f.may_be() && !f.unexplained()))
+    {
         let texts = failures.iter().map(|f| f.text.as_str()).collect();
         by_text.entry(texts).or_default().push(id);
     }

@@ -196,6 +196,8 @@ impl<'a> Runner<'a> {
                 println!("not ok {line}\n# {} RFC {}\n# {reason}", case.id, case.rfc);
                 if !verdict.failures.iter().all(Failure::may_be) {
                     println!("# no profile excuses that");
+                } else if verdict.failures.iter().any(Failure::unexplained) {
+                    println!("# no profile excuses that unless it says so: unexplained = true");
                 } else if listed {
                     println!("# the profile names other things that are seen");
                 }
