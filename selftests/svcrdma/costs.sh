@@ -16,6 +16,15 @@ TRACE=/sys/kernel/tracing
 KMEM="kmalloc kmem_cache_alloc mm_page_alloc"
 
 write_file() { dd if=/dev/zero of="$MNT/costs" bs=1M count=$MIB oflag=direct conv=notrunc status=none; }
+# Many calls at a time: pools grow as far as what is under way at once needs.
+warm_up() {
+	local n
+	for n in $(seq 16); do
+		dd if=/dev/zero of="$MNT/costs" bs=256k count=8 seek=$((n * 8)) oflag=direct conv=notrunc status=none &&
+			dd if="$MNT/costs" of=/dev/null bs=256k count=8 skip=$((n * 8)) iflag=direct status=none &
+	done
+	wait
+}
 work() {
 	write_file && dd if="$MNT/costs" of=/dev/null bs=1M iflag=direct status=none &&
 		dd if="$MNT/costs" of=/dev/null bs=4k count=64 iflag=direct status=none
@@ -61,8 +70,9 @@ cleanup() {
 trap cleanup EXIT
 
 mount_nfs 3 rsize=1048576,wsize=1048576
-# From then on the pools have what this work needs.
-for _ in 1 2 3; do work; done
+warm_up
+work
+warm_up
 segments_on
 probes_on
 

@@ -70,7 +70,7 @@ pub fn kind(message: &Message, stream: &[u8], before: Kind, was: &[u8]) -> Kind 
         (NFS, 3, 4) => Kind::Access,
         (NFS, 3, 5) => Kind::Readlink,
         (NFS, 3, 6) => Kind::Read,
-        (NFS, 3, 7) => Kind::Write,
+        (NFS, 3, 7) => Kind::OddWrite,
         (NFS, 3, 8..=10) => Kind::Create,
         (NFS, 3, 12 | 13) => Kind::Remove,
         (NFS, 3, 16) => Kind::Readdir,

@@ -252,6 +252,11 @@ impl<'a> Decoder<'a, '_> {
                 self.out.count = self.word()?;
                 self.written()?;
             }
+            Kind::OddWrite if good => {
+                self.change()?;
+                self.out.count = self.word()?;
+                self.skip(12)?;
+            }
             Kind::Create | Kind::Other(11) if good => {
                 if self.words.boolean()? {
                     self.out.handle = self.handle()?;

@@ -17,6 +17,8 @@ pub enum Kind {
     Readlink,
     Read,
     Write,
+    /// WRITE that asks for a stability which may not exist: Linux's nfsd gives it back.
+    OddWrite,
     /// CREATE, MKDIR, SYMLINK.
     Create,
     /// REMOVE, RMDIR.
