@@ -16,12 +16,13 @@ TRACE=/sys/kernel/tracing
 KMEM="kmalloc kmem_cache_alloc mm_page_alloc"
 
 write_file() { dd if=/dev/zero of="$MNT/costs" bs=1M count=$MIB oflag=direct conv=notrunc status=none; }
-# Many calls at a time: pools grow as far as what is under way at once needs.
+# Many calls at a time, each as large as can be: pools grow as far as what is under way at once needs, and
+# what is in them as far as the largest call.
 warm_up() {
 	local n
 	for n in $(seq 16); do
-		dd if=/dev/zero of="$MNT/costs" bs=256k count=8 seek=$((n * 8)) oflag=direct conv=notrunc status=none &&
-			dd if="$MNT/costs" of=/dev/null bs=256k count=8 skip=$((n * 8)) iflag=direct status=none &
+		dd if=/dev/zero of="$MNT/costs" bs=1M count=4 seek=$((n * 4)) oflag=direct conv=notrunc status=none &&
+			dd if="$MNT/costs" of=/dev/null bs=1M count=4 skip=$((n * 4)) iflag=direct status=none &
 	done
 	wait
 }
@@ -71,7 +72,6 @@ trap cleanup EXIT
 
 mount_nfs 3 rsize=1048576,wsize=1048576
 warm_up
-work
 warm_up
 segments_on
 probes_on

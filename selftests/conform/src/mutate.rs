@@ -60,6 +60,11 @@ pub fn kind(message: &Message, stream: &[u8], before: Kind, was: &[u8]) -> Kind 
     if lists.reads.iter().any(|(position, _)| place(*position)) {
         return Kind::Unknown;
     }
+    // What is in chunks may be in another place of the call now, or be cut.
+    let reduced = lists.reads.iter().any(|(position, _)| *position != 0);
+    if reduced && matches!(before, Kind::Compound(_)) {
+        return Kind::Compound(Ops::ANY);
+    }
     if stream.get(4..) == was.get(4..) {
         return before;
     }
