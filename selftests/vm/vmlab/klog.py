@@ -49,16 +49,16 @@ class Report:
         return "\n".join(self.lines)
 
 
-def load_allow(path=ALLOW):
-    """The allow-list: set of (kind, function)."""
+def load_allow(transport, path=ALLOW):
+    """The allow-list for tests of a transport: set of (kind, function)."""
     entries = set()
     with open(path, encoding="ascii") as f:
         for line in f:
             words = line.split("#")[0].split()
-            if len(words) == 2:
-                entries.add(tuple(words))
-            elif words:
-                raise ValueError(f"{path}: a line is KIND FUNCTION, not {line!r}")
+            if len(words) not in (0, 2, 3):
+                raise ValueError(f"{path}: a line is KIND FUNCTION [TRANSPORT], not {line!r}")
+            if words and words[2:] in ([], [transport]):
+                entries.add(tuple(words[:2]))
     return entries
 
 
@@ -86,7 +86,6 @@ def reports(text):
     return found
 
 
-def trouble(text, allow=None):
+def trouble(text, allow):
     """The reports that the allow-list does not name."""
-    allow = load_allow() if allow is None else allow
     return [r for r in reports(text) if not any((r.kind, function) in allow for function in r.functions())]

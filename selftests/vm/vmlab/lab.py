@@ -74,7 +74,7 @@ class Lab:
         self.data = data
         self.two = machines == 2
         self.shares = {"tests": tests} if tests else {}
-        self.allow = klog.load_allow()
+        self.allow = klog.load_allow(transport)
         self.server = self.client = None
         self.unit = 0.001
 
