@@ -152,9 +152,9 @@ impl Peer {
                 true => self.tcp(shared)?.send(&payload),
                 false => Ok(()),
             },
-            // RPC has no such answer: its SYSTEM_ERR is as good.
+            // RPC has no such answer. PROG_UNAVAIL is one that is not asked for again.
             Heard::Failed => match self.answered(xid) {
-                true => self.tcp(shared)?.send(&words(&[xid, 1, 0, 0, 0, 5])),
+                true => self.tcp(shared)?.send(&words(&[xid, 1, 0, 0, 0, 1])),
                 false => Ok(()),
             },
             Heard::Call(request) => self.call(shared, &request),
