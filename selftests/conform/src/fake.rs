@@ -212,7 +212,13 @@ impl Server {
         if peer.silent {
             return Ok(());
         }
+        let fresh = std::mem::replace(&mut peer.fresh, false);
         if bytes.len() > 28 && bytes[0] == 0x50 {
+            if fresh {
+                // A case has ended: this is the next one's.
+                self.shared.connections = 0;
+                self.shared.scarred = false;
+            }
             return self.probe(peer, bytes);
         }
         let xid = word(bytes, 0);
@@ -252,9 +258,6 @@ impl Server {
     /// A call of the suite's own.
     fn probe(&mut self, peer: &mut Peer, bytes: &[u8]) -> std::io::Result<()> {
         let call = &bytes[28..];
-        // A case begins or ends.
-        self.shared.connections = 0;
-        self.shared.scarred = false;
         let reply = self.tcp.exchange(call)?;
         let header = words(&[word(bytes, 0), 1, 32, 0, 0, 0, 0]);
         peer.connection.send(&[header, reply].concat())

@@ -23,7 +23,7 @@ RIGHT = {
 }
 # What hooks that do nothing leave without a verdict.
 HOOKS = "M142 M142b M146 M146b"
-ANSWERED = "B5 B6 B7a B7b B8 M164 M165 M166 M167 M170 M171 M171b"
+ANSWERED = "B5 B6 B7a B7b B8 M164 M165 M166 M167 M169b M170 M171 M171b"
 CALLED = "B5 U12 U12b"
 # (mutant, cases, what one of is in the reason of each). A number behind a mutant is its N.
 NARROW = [
@@ -52,7 +52,8 @@ NARROW = [
     ("lossy", "H1 M149 M150 M157 M158 R2 R3", "HANG|Hang"),
     ("lossy:2", "M151 M160", "HANG|answers to two"),
     ("lossy:5", "C14 C37 M068 U13", "Hang"),
-    ("leaky", "C15 C50", "BROKEN|HANG|CLOSE"),
+    ("lossy:5", "B2 B3 C51 C52 H2.* H3.* M155b", "Hang|HANG"),
+    ("leaky", "C15 C50 H2.runt H2.empty H2.error H2.reply", "BROKEN|HANG|CLOSE|Broken|Hang|Close"),
     # ... its chunks
     ("unechoed", "M101 M102 R13 R28", "in answer to|not echoed"),
     ("full", "M101 M102 R6 M103 U8 R44.*small R44.*both R44.*readlink P09b U3 M187.18[34]*w",
@@ -63,7 +64,7 @@ NARROW = [
     ("pad", "R15", "bytes after the item"),
     ("pad", "C20 R8 R25 U5 U6 U9 U1.read1 U1.read3 P04.v* P24.rv* U10.w*", "was written"),
     ("beyond", "R7 R13 R16 M101 M102 M108 M110 M111 C08.* C09.fit* C09.zero P16.* P18.* P25 P25.krb5*.v3s* P22", "was written"),
-    ("squeeze", "M097 M100 M100b M100c M106 M106b M107 M107b R36 C09.2 C09.3 C09.4 C09.5", "bytes in|CLOSE|BROKEN"),
+    ("squeeze", "P19.short M097 M100 M100b M100c M106 M106b M107 M107b R36 C09.2 C09.3 C09.4 C09.5", "bytes in|CLOSE|BROKEN"),
     ("hasty", "C25 R7 R13 H1 P04.* P18.* P25", "not those of the file|others|expected|XID|left|nothing explains"),
     ("late-read", "R11", "BROKEN|CLOSE|broke|closed"),
     # nfsd does not miss it at the end of a call.
@@ -72,6 +73,7 @@ NARROW = [
     ("stale-read", "R34", "Success"),
     ("any-place", "M055", "RPCERR"),
     ("any-place", "M056a M085 R43.verifier", "accepted:|the file has"),
+    ("any-place", "M053* M054* M081 U11", "accepted:|the file has|NFS status|RPCERR"),
     ("any-place", "R40", "the directory was made"),
     ("any-place", "R43", "the token was taken"),
     ("any-place", "R44.krb5i.*write", "the file has"),
@@ -84,16 +86,17 @@ NARROW = [
     ("spoil-write", "P10 P11.* P12.* P13 P13b P23.* P24.w* P24.krb5.inline P26 C16.* C21.* C37 C03.* C04.exact C04.bytes"
      " R10 R11 R12* R35 U10.r* U10.z* M023 M051 M058 M058b M063 M063b M066 M079 M112 P30.none P30.1024",
      "the file has|other data|or others|a part was stored"),
-    ("spoil-write", "P14 P15 U1.symlink U1.symlink4 P24.krb5.symlink", "another target|or others"),
+    ("spoil-write", "P20 P20.xattr U11b", "other entries|another value|the file has|RPCERR|NFS status"),
+    ("spoil-write", "P14 P14.v4 P15 P15.v4 U1.symlink U1.symlink4 P24.krb5.symlink", "another target|or others"),
     ("spoil-write", "P26.krb5*.v* P26y.* P25.krb5i.symlink P25.krb5p.symlink", "RPCERR|the file has"),
     ("spoil-read", "C1 C01.* C05.alone* C05.first* C05.last* C08.* C14 C20 C25 C5 H1 M089 M098 M098b M102 M110 M111 M125"
-     " M178 P03.1 P03.3 P03.1024 P04.* P05.short P08 P16.* P17* P22 P24.r* P24.krb5.inline P24.krb5.edge P25 P30.*big"
+     " M178 P03.1 P03.3 P03.1024 P04.* P05.short P07.* P08 P16.* P17* P22 P24.r* P24.krb5.inline P24.krb5.edge P25 P30.*big"
      " R7 R8 R13 R14 R15 R17 R24 R26b R27 U1.read* U6 U7 U10.w*",
      "not those of the file|others|another target|items \\(length|other data"),
     ("stores", "M066 C04.bytes", "stored"),
     ("cut", "P18.* P09 P09b P21 P21b R17 P25 P22 C05.reply* M104 M041a K1", "expected"),
     ("cut", "P25.krb5[ip].v* P25.krb5[ip].readdir R44.krb5[ip].v?large P24.krb5.readdir P27.krb5*.null", "expected|left"),
-    ("longer", "M041a K1 P01 P18.* P16.* P25 P03.* R6 M183* M184* M185[bcd] M187.18[34]* K2", "nothing explains"),
+    ("longer", "P19 P19.short P19.v4 P19.*xattr* M041a K1 P01 P18.* P16.* P25 P03.* R6 M183* M184* M185[bcd] M187.18[34]* K2", "nothing explains"),
     # ... calls that come again
     ("again-fails", "M161 M161b", "NFS status 5"),
     ("again-differs", "C32 M161c", "reply differs"),
@@ -101,8 +104,9 @@ NARROW = [
     # ... other connections
     ("weary:3", "M145b", "Accepted(5"),
     ("weary:5", "C36 C57 M144 M147", "Accepted(5"),
-    ("weary:6", "M143 M143b M145", "Accepted(5"),
-    ("scarred", "C39 M133 M134 M135 M137 M138 M138b M142", "not those of the file"),
+    ("weary:6", "M143 M145", "Accepted(5"),
+    ("weary:11", "M143b", "Accepted(5"),
+    ("scarred", "C36b C39 C39b M137b M133 M134 M135 M137 M138 M138b M142", "not those of the file"),
     ("open", "M131r M131a M131w M155c", "let key|key 0x|in answer to"),
     ("datagram", "M182", "OK, accepted"),
     ("roomy", "M153a M153b", "EC"),
@@ -111,11 +115,9 @@ NARROW = [
     ("callback-long", CALLED, "a callback of|the threshold is"),
     ("callback-xid", CALLED, "XID"),
     ("callback-lost", CALLED, "no callback comes"),
-    ("callback-unasked", "B9", "a call"),
-    ("callback-blocks", f"{ANSWERED} M162 M172 U12 U12b", "DROP|HANG"),
-    ("callback-closes", f"{ANSWERED} U12 U12b", "CLOSE"),
-    # It tries a call on what is closed.
-    ("callback-closes", "B10", "HANG"),
+    ("callback-unasked", "B9 B9b", "a call"),
+    ("callback-blocks", f"{ANSWERED} B2 B3 B4 C49 M162 M172 U12 U12b", "DROP|HANG"),
+    ("callback-closes", f"{ANSWERED} B3 B10 U12 U12b", "CLOSE"),
     ("callback-confused", "M162", "DROP"),
 ]
 # What is left then fails against one of these.

@@ -106,10 +106,10 @@ impl Session {
         loop {
             let file = b.world.fresh_file()?;
             let open = self.begin().handle(&file).open(self.client, b"opener");
-            let seen = b.must(open.call())?;
-            setup(check(seen.results.status == 0, || {
+            let seen = b.succeed(open.call())?;
+            check(seen.results.status == 0, || {
                 format!("OPEN: {}", seen.describe())
-            }))?;
+            })?;
             if matches!(seen.results.number, 1 | 2) {
                 return Ok(Some(file));
             }
@@ -124,15 +124,15 @@ impl Session {
 
     /// The recall of a delegation; None if the server gives none.
     fn recall(&mut self, b: &mut Bench<'_>) -> Result<Option<Callback>, String> {
-        let Some(file) = self.delegated(b)? else {
-            return Ok(None);
-        };
-        // A writer that the server has to keep waiting.
-        b.world.tcp.call(nfs3::write(&file, 0, b"conflict"))?;
-        self.await_callback(b).map(Some)
+        match setup(self.delegated(b))? {
+            Some(file) => self.conflict(b, &file).map(Some),
+            None => Ok(None),
+        }
     }
 
-    fn await_callback(&self, b: &mut Bench<'_>) -> Result<Callback, String> {
+    /// A writer that the server has to keep waiting, and the callback that it then makes.
+    fn conflict(&self, b: &mut Bench<'_>, file: &[u8]) -> Result<Callback, String> {
+        b.world.tcp.call(nfs3::write(file, 0, b"conflict"))?;
         let until = Instant::now() + b.world.limit();
         while b.reverse.is_empty() {
             b.succeed(Call::null())?;
@@ -199,7 +199,8 @@ impl Session {
         }
         b.succeed(Call::null())?;
         std::thread::sleep(b.world.unit * 20);
-        let next = self.recall(b)?.ok_or("no delegation any more")?;
+        let file = self.delegated(b)?.ok_or("no delegation any more")?;
+        let next = self.conflict(b, &file)?;
         let was = (first.slot, first.number);
         check((next.slot, next.number) == (was.0, was.1 + 1), || {
             let is = (next.slot, next.number);
@@ -493,7 +494,7 @@ fn undeclared() -> Vec<Case> {
                 let Some(mut session) = Session::new(b, &Options::default(), 1024)? else {
                     return Ok(ungranted());
                 };
-                let Some(file) = session.delegated(b)? else {
+                let Some(file) = setup(session.delegated(b))? else {
                     return Ok(ungranted());
                 };
                 b.reconnect(&Options::default())?;
@@ -605,7 +606,7 @@ fn two_callbacks(b: &mut Bench<'_>) -> Result<Seen, String> {
     session.done(b, &first)?;
     let one = session.recall(b)?.ok_or("no delegation any more")?;
     // A server may also have no more than one under way.
-    let file = session.delegated(b)?.ok_or("no delegation any more")?;
+    let file = setup(session.delegated(b))?.ok_or("no delegation any more")?;
     b.world.tcp.call(nfs3::write(&file, 0, b"conflict"))?;
     let until = Instant::now() + b.world.unit * 200;
     while b.reverse.is_empty() && Instant::now() < until {
@@ -649,7 +650,7 @@ fn storm(b: &mut Bench<'_>) -> Result<Seen, String> {
     let limit = session.patience * 3 + b.world.limit();
     let mut files = Vec::new();
     for _ in 0..64 {
-        let Some(file) = session.delegated(b)? else {
+        let Some(file) = setup(session.delegated(b))? else {
             return Ok(ungranted());
         };
         files.push(file);

@@ -17,6 +17,8 @@ pub enum Heard {
     Malformed,
     /// The Payload stream of a reply in the reverse direction.
     Reply(Vec<u8>),
+    /// RDMA_ERROR.
+    Failed,
     Call(Request),
 }
 
@@ -29,8 +31,11 @@ pub struct Request {
 
 pub fn understand(bytes: &[u8]) -> Heard {
     let (xid, proc) = (word(bytes, 0), word(bytes, 12));
-    if bytes.len() < 28 || proc == ERROR {
+    if bytes.len() < 28 {
         return Heard::Nothing;
+    }
+    if proc == ERROR {
+        return Heard::Failed;
     }
     if word(bytes, 4) != 1 {
         return Heard::Versions;

@@ -76,7 +76,10 @@ const MUTANTS: &[(&str, &str)] = &[
     ("callback-long", "callbacks of 1,100 bytes more"),
     ("callback-xid", "callbacks with two XIDs"),
     ("callback-lost", "no callback comes"),
-    ("callback-unasked", "a callback behind each CREATE_SESSION"),
+    (
+        "callback-unasked",
+        "a callback behind CREATE_SESSION, and on other connections",
+    ),
     (
         "callback-blocks",
         "no COMPOUND is answered after a callback",

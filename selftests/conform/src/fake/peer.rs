@@ -71,6 +71,8 @@ enum Late {
 pub struct Peer {
     pub connection: Connection,
     pub silent: bool,
+    /// It has heard nothing yet.
+    pub fresh: bool,
     /// What it lets anybody read and write.
     _open: Option<Region>,
     /// What both sides take in one Send.
@@ -84,6 +86,8 @@ pub struct Peer {
     callbacks: Vec<u32>,
     /// A callback has been sent.
     called: bool,
+    /// A session was made on this connection.
+    began: bool,
     /// Read chunks of the call before.
     again: Vec<Segment>,
     backlog: VecDeque<Event>,
@@ -97,6 +101,7 @@ impl Peer {
         Self {
             connection,
             silent: false,
+            fresh: true,
             _open: open,
             threshold: client.threshold,
             readable: client.readable,
@@ -105,6 +110,7 @@ impl Peer {
             waiting: Vec::new(),
             callbacks: Vec::new(),
             called: false,
+            began: false,
             again: Vec::new(),
             backlog: VecDeque::new(),
             late: Vec::new(),
@@ -142,15 +148,24 @@ impl Peer {
                     .send(&words(&[xid, vers, grant, ERROR, 1, 1, high]))
             }
             Heard::Malformed => self.refuse(mutant, xid),
-            Heard::Reply(payload) => match self.callbacks.iter().position(|x| *x == xid) {
-                Some(at) => {
-                    self.callbacks.remove(at);
-                    self.tcp(shared)?.send(&payload)
-                }
-                None => Ok(()),
+            Heard::Reply(payload) => match self.answered(xid) {
+                true => self.tcp(shared)?.send(&payload),
+                false => Ok(()),
+            },
+            // RPC has no such answer. PROG_UNAVAIL is one that is not asked for again.
+            Heard::Failed => match self.answered(xid) {
+                true => self.tcp(shared)?.send(&words(&[xid, 1, 0, 0, 0, 1])),
+                false => Ok(()),
             },
             Heard::Call(request) => self.call(shared, &request),
         }
+    }
+
+    /// Whether a callback of this XID was under way; it is no more.
+    fn answered(&mut self, xid: u32) -> bool {
+        let before = self.callbacks.len();
+        self.callbacks.retain(|x| *x != xid);
+        self.callbacks.len() < before
     }
 
     fn tcp(&mut self, shared: &Shared) -> io::Result<&mut Tcp> {
@@ -290,7 +305,10 @@ impl Peer {
         if mutant.is("twice") {
             self.connection.send(&message)?;
         }
-        if shared.mutant.is("callback-unasked") && waiting.session == Some(43) {
+        self.began |= waiting.session == Some(43);
+        let strange =
+            waiting.session == Some(43) || !self.began && waiting.procedure == Procedure::COMPOUND;
+        if shared.mutant.is("callback-unasked") && strange {
             let call = [9, 1, 2, 0, 0, 0, 0, 9, 0, 2, 0x4000_0000, 1, 0, 0, 0, 0, 0];
             self.late.push((late, Late::Send(words(&call))));
         }

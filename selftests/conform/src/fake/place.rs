@@ -39,7 +39,7 @@ fn fill(chunk: &mut [Segment], data: &[u8], squeeze: bool) -> Option<Vec<(Segmen
     Some(writes)
 }
 
-fn clear(chunk: &mut Vec<Segment>) {
+fn clear(chunk: &mut [Segment]) {
     chunk.iter_mut().for_each(|s| s.length = 0);
 }
 
