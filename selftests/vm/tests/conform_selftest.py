@@ -120,14 +120,20 @@ NARROW = [
     ("callback-closes", f"{ANSWERED} B3 B10 U12 U12b", "CLOSE"),
     ("callback-confused", "M162", "DROP"),
 ]
+# What the proxies do not get right: calls too short to be passed on, and one longer than a call may be, are answered.
+BEYOND = ["M014.24", "M014.28", "M014.32", "M014.36", "M065", "M083"]
 # What is left then fails against one of these.
 BROAD = ["chunk", "yes", "close", "mute", "roomy", "open", "datagram", "deaf", "fragile"]
 # These wait for seconds, for calls that a server has not answered yet.
 WAITING = ["M142", "M142b"]
 # Not the peer's fault, but that of hooks which do nothing, or of what comes before a case's matter.
 VOID = ["nothing was under way", "did not wait", "the connection is still there"]
-# Cases without a verdict on a server: none.
-UNSEEN = {}
+# Cases that come to no verdict here, and why.
+UNSEEN = {
+    "R37": "the memory of the peer does not run short",
+    "P21": "the server behind the peer gives no layouts",
+    "P21b": "the server behind the peer gives no layouts",
+}
 # A machine under load takes longer than these units for a right answer, but for scripted peers.
 PATIENCE = {"proxy": 5000, "proxy-invalidate": 5000, **dict.fromkeys(("mute", "deaf", "lossy", "scarred"), 300)}
 
@@ -157,7 +163,7 @@ def peer(lab, where, mutant, ids):
     report = json.loads(result.out)
     with open(f"{lab.directory}/mutant-{mutant}.json", "w", encoding="utf-8") as f:
         f.write(result.out)
-    missing = set(ids) - {c["id"] for c in report["cases"]}
+    missing = set(ids) - {c["id"] for c in report["cases"] + report["skipped"]}
     assert not missing, f"{mutant}: not run: {missing}"
     failed = {c["id"]: c["reason"] for c in report["cases"] if not c["passed"]}
     # What the peer answers as it should has to work: a case must fail for what it looks at.
@@ -204,7 +210,7 @@ def misbehave(lab):
     problems = []
     for mutant, patterns in RIGHT.items():
         ids = choose(mutant, patterns or "*")
-        ids = [i for i in ids if i not in HOOKS.split()]
+        ids = [i for i in ids if i not in HOOKS.split() + BEYOND]
         failed = peer(lab, where, mutant, ids) if ids else {}
         problems += [f"{mutant}: what is right fails: {i}: {reason}" for i, reason in failed.items()]
     survivors = set(chosen) - set(UNSEEN)
