@@ -2,6 +2,7 @@
 """Raw RPC-over-RDMA: all deterministic cases of rpcrdma-conform but those of conform_link."""
 # Tier: ci
 # Sources: selftests/conform
+# Without: selftests/conform/src/fake
 
 import os
 import sys

@@ -2,6 +2,7 @@
 """Raw RPC-over-RDMA: 5,000 mutated messages of a fixed seed (CONFORM_FUZZ=N: more)."""
 # Tier: ci
 # Sources: selftests/conform
+# Without: selftests/conform/src/fake
 
 import os
 import sys

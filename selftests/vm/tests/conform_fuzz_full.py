@@ -2,6 +2,7 @@
 """Raw RPC-over-RDMA: 100,000 mutated messages."""
 # Tier: full
 # Sources: selftests/conform
+# Without: selftests/conform/src/fake
 
 import os
 import sys

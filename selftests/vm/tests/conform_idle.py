@@ -2,6 +2,7 @@
 """Raw RPC-over-RDMA: a connection that is idle for longer than nfsd's age limit of 6 to 12 minutes."""
 # Tier: full
 # Sources: selftests/conform
+# Without: selftests/conform/src/fake
 
 import os
 import sys

@@ -2,6 +2,7 @@
 """Raw RPC-over-RDMA: the link goes down under load. A warning of rxe (rxe_completer) was seen; why is not known."""
 # Tier: full
 # Sources: selftests/conform
+# Without: selftests/conform/src/fake
 
 import os
 import sys

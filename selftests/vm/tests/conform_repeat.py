@@ -2,6 +2,7 @@
 """Raw RPC-over-RDMA: memory faults 100 times, teardown, which has 12 and more rounds in each case, 20 times."""
 # Tier: full
 # Sources: selftests/conform
+# Without: selftests/conform/src/fake
 
 import os
 import sys

@@ -2,6 +2,7 @@
 """WRITEs from Read chunks of 1 to 16 segments at each place in a page, and of 1 to 4 MiB."""
 # Tier: ci
 # Sources: selftests/conform
+# Without: selftests/conform/src/fake
 
 import os
 import sys

@@ -2,6 +2,7 @@
 """WRITEs from Read chunks: each number of segments at each place in a page."""
 # Tier: full
 # Sources: selftests/conform
+# Without: selftests/conform/src/fake
 
 import os
 import sys

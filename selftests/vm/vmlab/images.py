@@ -18,14 +18,18 @@ def output(*argv):
     return subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 
 
-def content_hash(places):
-    """A short hash of all source files at and below these places, the same in every checkout."""
+def content_hash(places, without=None):
+    """A short hash of all source files at and below these places, the same in every checkout.
+
+    Not of those whose path begins with `without`.
+    """
     total = hashlib.sha256()
     paths = [path for place in places for path in [place, *glob.glob(f"{place}/**", recursive=True)]]
     for path in sorted(set(paths)):
         # Products of builds and of the interpreter.
         product = path.endswith("_generated.rs") or "/__pycache__/" in path or "/target/" in path
-        if os.path.isfile(path) and not product:
+        excepted = without and path.startswith(without)
+        if os.path.isfile(path) and not product and not excepted:
             with open(path, "rb") as f:
                 total.update(os.path.relpath(path, TOP).encode() + b"\0" + f.read())
     return total.hexdigest()[:12]

@@ -19,7 +19,7 @@ from . import channel, images
 
 SELFTESTS = os.path.join(images.TOP, "selftests")
 TIERS = ["quick", "ci", "full"]
-DECLARATION = re.compile(r"^# (Tier|Machines|Transport|Driver|Limit|Sources): *(\S+)")
+DECLARATION = re.compile(r"^# (Tier|Machines|Transport|Driver|Limit|Sources|Without): *(\S+)")
 DEFAULT_LIMIT = 300
 
 
@@ -55,12 +55,14 @@ class Test:
         self.driver = declared.get("Driver")
         self.limit = int(declared.get("Limit", DEFAULT_LIMIT))
         self.sources = declared.get("Sources")  # a folder with more that the test is made of
+        self.without = declared.get("Without")  # how the paths of those sources begin that have no part in it
 
     def digest(self):
         """A short hash of what the test is made of."""
         total = hashlib.sha256(self.content.encode())
         if self.sources:
-            total.update(images.content_hash([f"{images.TOP}/{self.sources}"]).encode())
+            without = self.without and f"{images.TOP}/{self.without}"
+            total.update(images.content_hash([f"{images.TOP}/{self.sources}"], without).encode())
         return total.hexdigest()[:12]
 
     def why_not(self, lab):
