@@ -30,7 +30,10 @@ use crate::{
         Ingress, //
     },
     ratelimited,
-    stats,
+    stats::{
+        self,
+        Counted, //
+    },
     svc::{
         rqst::{
             CallPages,
@@ -56,6 +59,7 @@ use kernel::prelude::*;
 /// The context of a Receive.
 pub(crate) struct RecvContext {
     buffer: RecvBuffer,
+    _counted: Counted,
 }
 
 /// A message in the hands of the CPU.
@@ -71,17 +75,10 @@ impl RecvContext {
     ///
     /// `ENOMEM`.
     pub(crate) fn new(device: DeviceGuard) -> Result<Work<Self>> {
-        let work = Work::new(Self {
+        Work::new(Self {
             buffer: RecvBuffer::new(device),
-        })?;
-        stats::objects().receive_contexts.inc();
-        Ok(work)
-    }
-}
-
-impl Drop for RecvContext {
-    fn drop(&mut self) {
-        stats::objects().receive_contexts.dec();
+            _counted: Counted::new(&stats::objects().receive_contexts),
+        })
     }
 }
 
