@@ -12,6 +12,8 @@ mod debugfs;
 mod ffi;
 mod ib;
 mod kern;
+#[cfg(CONFIG_KUNIT = "y")]
+mod kunit;
 mod proto;
 mod rpc;
 mod stats;

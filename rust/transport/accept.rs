@@ -101,9 +101,10 @@ fn agree(
     }
     // One page of a message is the transport header's; see `CallPages`.
     let pages = maxpages.saturating_sub(1);
+    let geometry = geometry::of(caps, pages)?;
     let terms = Terms {
-        geometry: geometry::of(caps)?,
-        reader: shared.reader.for_device(caps)?,
+        geometry,
+        reader: shared.reader.for_device(caps, &geometry, pages)?,
         limits: Limits {
             max_segments: geometry::MAX_SEGMENTS,
             max_call_bytes: u32::try_from(pages.saturating_mul(PAGE_SIZE))?,

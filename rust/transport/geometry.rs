@@ -90,11 +90,17 @@ impl ReaderChoice {
     ///
     /// # Errors
     ///
-    /// `EOPNOTSUPP` when the device cannot do what is wanted.
-    pub(crate) fn for_device(self, caps: &DeviceCaps) -> Result<Reader> {
+    /// `EOPNOTSUPP` when the device cannot do what is wanted, or not for a message of `pages` pages.
+    pub(crate) fn for_device(
+        self,
+        caps: &DeviceCaps,
+        geometry: &Geometry,
+        pages: usize,
+    ) -> Result<Reader> {
+        let local = !caps.iwarp && holds(geometry.send_depth, geometry.max_read_sge, pages);
         let registered = match self {
-            Self::Auto => caps.iwarp,
-            Self::Local if caps.iwarp => return Err(EOPNOTSUPP),
+            Self::Auto => !local,
+            Self::Local if !local => return Err(EOPNOTSUPP),
             Self::Local => false,
             Self::Registered => true,
         };
@@ -112,12 +118,17 @@ impl ReaderChoice {
     }
 }
 
-/// The queues of a connection on a device with these limits.
+/// Whether so many work requests reach all pages of a message, none of which follow each other.
+fn holds(requests: u32, sges: u32, pages: usize) -> bool {
+    u64::from(requests) * u64::from(sges) >= pages as u64
+}
+
+/// The queues of a connection on a device with these limits, for messages of up to `pages` pages.
 ///
 /// # Errors
 ///
-/// `EOPNOTSUPP` when the device is too small for any.
-pub(crate) fn of(caps: &DeviceCaps) -> Result<Geometry> {
+/// `EOPNOTSUPP` when the device is too small.
+pub(crate) fn of(caps: &DeviceCaps, pages: usize) -> Result<Geometry> {
     // One work request of each queue, and its completion, is for draining.
     let max_wr = caps.max_qp_wr.saturating_sub(1);
     let recv_depth = CREDITS
@@ -127,7 +138,10 @@ pub(crate) fn of(caps: &DeviceCaps) -> Result<Geometry> {
     let send_depth = SEND_DEPTH.min(max_wr).min(max_cqe);
     let max_sge = MAX_SGE.min(caps.max_send_sge);
     let max_read_sge = max_sge.min(caps.max_sge_rd);
-    if recv_depth > max_wr || send_depth < 16 || max_read_sge == 0 {
+    let small = send_depth < 16
+        || max_read_sge == 0
+        || !holds(send_depth.saturating_sub(1), max_sge, pages);
+    if recv_depth > max_wr || small {
         return Err(EOPNOTSUPP);
     }
     Ok(Geometry {
