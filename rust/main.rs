@@ -27,6 +27,7 @@ use crate::{
     },
     kern::{
         module_cell::Installed,
+        params,
         shrinker::Shrinker, //
     },
     svc::class::{
@@ -55,12 +56,6 @@ module! {
     description: "RPC-over-RDMA server transport for knfsd",
     license: "GPL",
     alias: ["svcrdma-rs"],
-    params: {
-        drop_in: u8 {
-            default: 0,
-            description: "1: register as \"rdma\" in place of the kernel's own transport; 0: as \"rdma-rs\" beside it",
-        },
-    },
 }
 
 /// The loaded module.
@@ -80,10 +75,10 @@ struct SvcRdma {
 
 impl kernel::InPlaceModule for SvcRdma {
     fn init(module: &'static ThisModule) -> impl PinInit<Self, Error> {
-        let name = if module_parameters::drop_in.value() == 0 {
-            c"rdma-rs"
-        } else {
+        let name = if params::drop_in() {
             c"rdma"
+        } else {
+            c"rdma-rs"
         };
         try_pin_init!(Self {
             _dma_check: dma_check::install()?,

@@ -110,6 +110,7 @@ struct shrinker *svcrs_shrinker_register(unsigned long (*count)(void),
 /* rust/helpers/params.c */
 
 extern char *svcrs_reader;
+extern bool svcrs_drop_in;
 extern bool svcrs_dma_bounce; /* only in a module that is built with checks */
 
 /* rust/helpers/svc.c */

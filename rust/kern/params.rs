@@ -12,3 +12,9 @@ pub(crate) fn reader() -> &'static [u8] {
     // SAFETY: It is a C string that lives as long as the module.
     unsafe { CStr::from_char_ptr(ptr) }.to_bytes()
 }
+
+/// The parameter `drop_in`.
+pub(crate) fn drop_in() -> bool {
+    // SAFETY: The kernel sets it before the module's initialization and never after.
+    unsafe { ffi::svcrs_drop_in }
+}

@@ -46,7 +46,7 @@ nfsd_save
 nfsd_stop
 
 ktap_print_header
-ktap_set_plan 21
+ktap_set_plan 23
 
 check "neither is loaded" unload_all
 check "rpcrdma first" load rpcrdma
@@ -67,7 +67,9 @@ check "then rpcrdma" load rpcrdma
 check "two classes" eval 'has_class rdma && has_class rdma-rs'
 check "both unload" unload_all
 
+check "drop_in is yes or no" fails_with "Invalid argument" load svcrdma_rs drop_in=2
 check "drop_in=1 first" load svcrdma_rs drop_in=1
+check "which can be read" [ "$(server cat /sys/module/svcrdma_rs/parameters/drop_in)" = Y ]
 check "then rpcrdma loads" load rpcrdma
 check "there is one class rdma" has_class rdma
 portlist "rdma 20050" >/dev/null
