@@ -372,6 +372,7 @@ impl<C: QueueContext> Qp<C> {
                 late(millis / 1000);
             }
         }
+        // Even if the device has refused the state: some drivers can drain one that has failed.
         // SAFETY: Valid, with a slot for the marker, by the type invariant.
         unsafe { ffi::ib_drain_qp(self.qp.as_ptr()) };
         if queues.posted.load(Acquire) != 0 {

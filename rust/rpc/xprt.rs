@@ -290,7 +290,8 @@ unsafe extern "C" fn destroy_op<B: Backchannel>(xprt: *mut ffi::rpc_xprt) {
         drop(NewXprt(xprt));
     }
     stats::objects().backchannels.dec();
-    // SAFETY: The reference that `setup` took.
+    // SAFETY: The reference that `setup` took. Nothing of this function but its end is behind it, as
+    // in every module that gives up its own last reference.
     unsafe { bindings::module_put(B::backchannel_class().owner()) };
 }
 
