@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 //! What a right peer makes of a message (RFC 8166, sections 3.5, 4.2 and 4.5).
 
-use super::{items, word};
+use super::{items, mutants::Mutant, word};
 use crate::{
     frame::{Lists, Segment, ERROR, MSG, NOMSG},
     mutate::parse,
 };
 
-/// The longest chunk of data, and what a call has beside it.
+/// The longest chunk of data, and what a call may have beside it.
 const MOST: u64 = 1 << 20;
-const MORE: u64 = 2048;
+const MORE: u64 = 1024;
+/// XID, direction, version, program, its version, procedure, and two flavors with their lengths.
+const SHORTEST: usize = 40;
 
 pub enum Heard {
     Nothing,
@@ -29,7 +31,16 @@ pub struct Request {
     inline: Vec<u8>,
 }
 
-pub fn understand(bytes: &[u8]) -> Heard {
+/// The Payload stream of a call, or why there is none.
+pub enum Assembled {
+    Call(Vec<u8>),
+    /// It is too short for a call, or a reply.
+    Nothing,
+    /// A chunk has no place in it.
+    Misplaced,
+}
+
+pub fn understand(bytes: &[u8], mutant: &Mutant) -> Heard {
     let (xid, proc) = (word(bytes, 0), word(bytes, 12));
     if bytes.len() < 28 {
         return Heard::Nothing;
@@ -48,6 +59,10 @@ pub fn understand(bytes: &[u8]) -> Heard {
     let Some((lists, payload)) = parse(bytes).filter(|(lists, _)| possible(lists)) else {
         return Heard::Malformed;
     };
+    let whole = payload.len() as u64 + read(&lists, |_| true);
+    if whole > MOST + MORE && !mutant.is("boundless") {
+        return Heard::Malformed;
+    }
     // It may be no call at all.
     if proc == MSG && payload.len() < 8 {
         return Heard::Nothing;
@@ -59,7 +74,8 @@ pub fn understand(bytes: &[u8]) -> Heard {
         };
     }
     let zero = lists.reads.iter().any(|(position, _)| *position == 0);
-    if zero != (proc == NOMSG) || payload.is_empty() != zero {
+    let empty = zero && read(&lists, |position| position == 0) == 0;
+    if zero != (proc == NOMSG) || payload.is_empty() != zero || empty {
         return Heard::Malformed;
     }
     Heard::Call(Request {
@@ -69,26 +85,28 @@ pub fn understand(bytes: &[u8]) -> Heard {
     })
 }
 
-/// Chunks that are where memory can be, and of a length that a call can have.
+/// Chunks that are where memory can be, and none of data that is too long.
 fn possible(lists: &Lists) -> bool {
     let fits = |s: &Segment| s.offset.checked_add(s.length.into()).is_some();
-    let read = |zero: bool| -> u64 {
-        let chunk = lists.reads.iter().filter(|(p, _)| (*p == 0) == zero);
-        chunk.map(|(_, s)| u64::from(s.length)).sum()
-    };
+    let mut positions = lists.reads.iter().map(|(p, _)| *p).filter(|p| *p != 0);
     lists.reads.iter().all(|(_, s)| fits(s))
         && lists.echoed().flatten().all(fits)
-        && read(false) <= MOST
-        && read(true) <= MOST + MORE
+        && positions.all(|position| read(lists, |p| p == position) <= MOST)
+}
+
+/// How many bytes there are to be read at these Positions.
+fn read(lists: &Lists, at: impl Fn(u32) -> bool) -> u64 {
+    let chunk = lists.reads.iter().filter(|(p, _)| at(*p));
+    chunk.map(|(_, s)| u64::from(s.length)).sum()
 }
 
 impl Request {
-    /// Reads chunks and puts them in their place; None if one has no place there.
+    /// Reads chunks and puts them in their place.
     pub fn assemble<E>(
         &self,
         options: Assembly,
         mut read: impl FnMut(&[Segment]) -> Result<Vec<u8>, E>,
-    ) -> Result<Option<Vec<u8>>, E> {
+    ) -> Result<Assembled, E> {
         let at = |position: u32| -> Vec<Segment> {
             let own = self.lists.reads.iter().filter(|(p, _)| *p == position);
             own.map(|(_, s)| *s).collect()
@@ -97,19 +115,22 @@ impl Request {
             true => read(&at(0))?,
             false => self.inline.clone(),
         };
-        if word(&stream, 0) != self.xid || stream.len() < 40 || word(&stream, 4) != 0 {
-            return Ok(None);
+        if stream.len() < SHORTEST || word(&stream, 4) != 0 {
+            return Ok(Assembled::Nothing);
+        }
+        if word(&stream, 0) != self.xid {
+            return Ok(Assembled::Misplaced);
         }
         let positions = self.lists.reads.iter().map(|(p, _)| *p);
         let Some(position) = positions.clone().find(|p| *p != 0) else {
-            return Ok(Some(stream));
+            return Ok(Assembled::Call(stream));
         };
         let place = position as usize;
         let item = items::of_call(&stream);
         let right = item.is_some_and(|(right, _)| right == place)
             && positions.clone().all(|p| p == 0 || p == position);
         if !right && !options.anywhere || place > stream.len() {
-            return Ok(None);
+            return Ok(Assembled::Misplaced);
         }
         let mut data = read(&at(position))?;
         if let Some((_, len)) = item.filter(|_| options.stale) {
@@ -119,7 +140,7 @@ impl Request {
             data.resize(data.len().next_multiple_of(4), 0);
         }
         stream.splice(place..place, data);
-        Ok(Some(stream))
+        Ok(Assembled::Call(stream))
     }
 }
 

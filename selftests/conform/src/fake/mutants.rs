@@ -45,6 +45,10 @@ const MUTANTS: &[(&str, &str)] = &[
         "takes what a Read chunk lacks from its own memory",
     ),
     ("any-place", "puts Read chunks wherever they say"),
+    (
+        "boundless",
+        "looks at chunks one by one for what is too long",
+    ),
     ("loose-key", "invalidates a key of the call before"),
     ("unasked-key", "invalidates a key without having said so"),
     ("long-send", "sends whatever the length"),

@@ -12,7 +12,7 @@ use std::{
 };
 
 use super::{
-    heard::{understand, Assembly, Heard, Request},
+    heard::{understand, Assembled, Assembly, Heard, Request},
     items::{self, Procedure},
     mutants::Mutant,
     place::{change, place, spoil},
@@ -132,7 +132,7 @@ impl Peer {
     /// A right answer, or the mutant's. An error ends the connection.
     pub fn handle(&mut self, shared: &mut Shared, bytes: &[u8]) -> io::Result<()> {
         let (xid, mutant) = (word(bytes, 0), &shared.mutant);
-        let heard = understand(bytes);
+        let heard = understand(bytes, mutant);
         let closes = mutant.is("callback-closes") && self.called;
         if closes && !matches!(heard, Heard::Call(_)) {
             return Err(io::Error::other("no call"));
@@ -197,11 +197,13 @@ impl Peer {
         }
         let wrong = Assembly {
             unpadded: mutant.is("no-pad"),
-            anywhere: mutant.is("any-place"),
+            anywhere: mutant.is("any-place") || mutant.is("boundless"),
             stale: mutant.is("stale-read"),
         };
-        let Some(mut stream) = request.assemble(wrong, |chunk| self.read(chunk))? else {
-            return self.refuse(mutant, xid);
+        let mut stream = match request.assemble(wrong, |chunk| self.read(chunk))? {
+            Assembled::Call(stream) => stream,
+            Assembled::Nothing => return Ok(()),
+            Assembled::Misplaced => return self.refuse(mutant, xid),
         };
         if !self.again.is_empty() {
             let chunk = std::mem::take(&mut self.again);
