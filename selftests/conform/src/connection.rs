@@ -35,8 +35,8 @@ pub struct Options {
     pub retry: u8,
     pub port_space: u32,
     pub repost: bool,
-    /// The Receive of a message shorter than that is lost.
-    pub leaks_below: usize,
+    /// The Receives of these messages are lost.
+    pub loses: Option<fn(&[u8]) -> bool>,
     /// Sends that may be under way.
     pub sends: usize,
 }
@@ -58,7 +58,7 @@ impl Default for Options {
             retry: 6,
             port_space: sys::RDMA_PS_TCP,
             repost: true,
-            leaks_below: 0,
+            loses: None,
             sends: 512,
         }
     }
@@ -475,16 +475,18 @@ impl Connection {
         // SAFETY: either member is a plain word.
         let invalidated =
             (flags & with_key != 0).then(|| unsafe { wc.__bindgen_anon_1.invalidated_rkey });
+        let bytes = self
+            .receives
+            .as_ref()
+            .expect("made with the queue pair")
+            .bytes(slot * self.options.receive_size, wc.byte_len as usize);
+        let lost = self.options.loses.is_some_and(|loses| loses(&bytes));
         self.inbox.push_back(Event::Received {
-            bytes: self
-                .receives
-                .as_ref()
-                .expect("made with the queue pair")
-                .bytes(slot * self.options.receive_size, wc.byte_len as usize),
+            bytes,
             invalidated,
             immediate: flags & sys::IBV_WC_WITH_IMM != 0,
         });
-        if self.options.repost && wc.byte_len as usize >= self.options.leaks_below {
+        if self.options.repost && !lost {
             let _ = self.post_receive(slot);
         }
     }
