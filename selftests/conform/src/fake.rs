@@ -181,6 +181,13 @@ impl Server {
 
     /// Handle what has come; the connection goes when it is over.
     fn attend(&mut self, name: usize) {
+        let mutant = &self.shared.mutant;
+        if mutant.is("crowded") {
+            let before = self.peers.keys().filter(|n| **n < name).count();
+            if before >= mutant.number(100) as usize {
+                return;
+            }
+        }
         let Some(mut peer) = self.peers.remove(&name) else {
             return;
         };

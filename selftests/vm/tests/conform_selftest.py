@@ -104,9 +104,10 @@ NARROW = [
     ("replay", "P27.again", "OK, accepted"),
     # ... other connections
     ("weary:3", "M145b", "Accepted(5"),
-    ("weary:5", "C36 C57 M144 M147", "Accepted(5"),
+    ("weary:5", "C36 C57 M144", "Accepted(5"),
     ("weary:6", "M143 M145", "Accepted(5"),
     ("weary:11", "M143b", "Accepted(5"),
+    ("crowded", "C56 M147", "connection 9"),
     ("scarred", "C36b C39 C39b M137b M133 M134 M135 M137 M138 M138b M142", "not those of the file"),
     ("open", "M131r M131a M131w M155c", "let key|key 0x|in answer to"),
     ("datagram", "M182", "OK, accepted"),

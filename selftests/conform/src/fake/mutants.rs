@@ -63,6 +63,10 @@ const MUTANTS: &[(&str, &str)] = &[
         "does not answer every Nth call of a connection (16)",
     ),
     ("leaky", "loses the Receive of what is no call"),
+    (
+        "crowded",
+        "serves no connection that N earlier ones are open beside (100)",
+    ),
     ("stores", "carries calls out, then ERR_CHUNK"),
     ("closes", "closes instead of sending ERR_CHUNK"),
     ("twice", "answers twice"),
