@@ -200,9 +200,11 @@ impl Server {
                     self.shared.scarred |= !alive;
                 }
                 Event::Disconnected => alive = false,
-                Event::Failed(_) => {
+                Event::Failed(what) => {
                     alive = false;
                     self.shattered |= self.shared.mutant.is("fragile");
+                    // A client that has gone without a word, and what was for it.
+                    self.shared.scarred |= what.starts_with("send: ");
                 }
                 _ => {}
             }
