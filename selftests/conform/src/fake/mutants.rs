@@ -86,7 +86,7 @@ const MUTANTS: &[(&str, &str)] = &[
     ("callback-lost", "no callback comes"),
     (
         "callback-unasked",
-        "a callback behind CREATE_SESSION, and on other connections",
+        "a callback behind the second COMPOUND of a session, and on other connections",
     ),
     (
         "callback-blocks",
