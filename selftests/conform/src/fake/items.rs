@@ -184,6 +184,7 @@ fn find(
                         bitmap(&mut words)?;
                         words.opaque()?;
                     }
+                    (38, 0) => drop(words.take(16)?),
                     (53, 0) => drop(words.take(36)?),
                     (25, 0) => {
                         words.word()?;
