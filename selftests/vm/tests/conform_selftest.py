@@ -37,7 +37,7 @@ NARROW = [
     ("refuse", "M174 C5", "connect"),
     ("spill", "M100 M101 R13", "was written"),
     ("mute", "M120", "DROP"),
-    ("mute", "M136 M136b M142b M146 M146b R37", "HANG"),
+    ("mute", "M136 M136b M142b M146 M146b R37", "HANG|Hang"),
     # A right peer but for one thing: its header.
     ("wrong-xid", "M041a K1 M039 R1 P16.* R13", "in answer to"),
     ("greedy:400", "M157 R2", "BROKEN|Broken|CLOSE|Close"),
@@ -59,7 +59,7 @@ NARROW = [
     # ... its chunks
     ("unechoed", "M101 M102 R13 R28", "in answer to|not echoed"),
     ("full", "M101 M102 R6 M103 U8 R44.*small R44.*both R44.*readlink P09b U3 M187.18[34]*w",
-     "Write chunk|the chunk was used|nothing explains|in the Reply chunk"),
+     "Write chunk|the chunk was used|nothing explains|in place 2|in the Reply chunk"),
     ("unused", "R24 U6 R8 R13 R15 R25 U5 U7b U9 U1.read U1.read1 U1.readlink* C20 P17* R44.krb5.readlink",
      "inline|length, in a chunk|in another place|, false)"),
     ("backward", "R13 R14 R28 C08.fit C08.page M098 M098b P08 P16.v3s2* P18.v3s9* P25.krb5i.v3s3", "handle or offset"),
@@ -93,7 +93,7 @@ NARROW = [
     ("spoil-write", "P14 P14.v4 P15 P15.v4 U1.symlink U1.symlink4 P24.krb5.symlink", "another target|or others"),
     ("spoil-write", "P26.krb5*.v* P26y.* P25.krb5i.symlink P25.krb5p.symlink", "RPCERR|the file has"),
     ("spoil-read", "C1 C01.* C05.alone* C05.first* C05.last* C08.* C14 C20 C25 C5 H1 M089 M098 M098b M102 M110 M111 M125"
-     " M178 P03.1 P03.3 P03.1024 P04.* P05.short P07.* P08 P16.* P17* P22 P24.r* P24.krb5.inline P24.krb5.edge P25 P30.*big"
+     " M178 P03.1 P03.3 P03.1024 P04.* P05.short P07.* P16.* P17* P22 P24.r* P24.krb5.inline P24.krb5.edge P25 P30.*big"
      " R7 R8 R13 R14 R15 R17 R24 R26b R27 U1.read* U6 U7 U10.w*",
      "not those of the file|others|another target|items \\(length|other data"),
     ("stores", "M066 C04.bytes", "stored"),
