@@ -40,6 +40,9 @@ const ROUND: usize = 16;
 const SIZES: [usize; 5] = [4096, 1000, 16384, 64, 1024];
 const WHOLE: usize = 4;
 
+/// Regions that are kept for late answers before a new connection is made.
+const KEPT: usize = 64;
+
 /// A region, what it held when it was last looked at, and where the server may write.
 struct Watched {
     region: Region,
@@ -88,6 +91,8 @@ struct Fuzzer<'a> {
     /// By place in a round and index of SIZES: answers overtake one another, so each
     /// message of a round has its own. Made when first named.
     regions: BTreeMap<(usize, usize), Watched>,
+    /// Those of messages without an answer. It may come late, so nothing else gets there.
+    kept: Vec<Watched>,
     recent: HashMap<u32, Sent>,
     /// The last messages that came.
     received: VecDeque<String>,
@@ -107,6 +112,7 @@ impl<'a> Fuzzer<'a> {
             seed,
             connection: None,
             regions: BTreeMap::new(),
+            kept: Vec::new(),
             recent: HashMap::new(),
             received: VecDeque::new(),
             current: 0..0,
@@ -162,6 +168,7 @@ impl<'a> Fuzzer<'a> {
     fn close(&mut self) -> Result<(), String> {
         let intact = self.canaries();
         self.regions.clear();
+        self.kept.clear();
         self.recent.clear();
         self.connection = None;
         intact
@@ -223,12 +230,12 @@ impl<'a> Fuzzer<'a> {
         let reads = lists.reads.iter().map(|(_, segment)| segment);
         Ok(reads
             .chain(lists.echoed().flatten())
-            .any(|s| !self.regions.values().any(|w| w.region.has(s))))
+            .any(|s| !self.watched().any(|w| w.region.has(s))))
     }
 
     /// There is a connection.
     fn ready(&mut self) -> Result<(), String> {
-        if self.recent.len() > 2000 {
+        if self.recent.len() > 2000 || self.kept.len() > KEPT {
             self.close()?;
         }
         if self.connection.is_none() {
@@ -263,12 +270,38 @@ impl<'a> Fuzzer<'a> {
             for waiting in &waiting {
                 self.count(Outcome::Drop);
                 self.settle(waiting.xids[0], Answer::Dropped)?;
+                self.keep(waiting.xids[0]);
             }
             return Ok(Vec::new());
         }
         self.tally.closed += 1;
         self.close()?;
         Ok(waiting)
+    }
+
+    fn watched(&self) -> impl Iterator<Item = &Watched> {
+        self.regions.values().chain(&self.kept)
+    }
+
+    fn watched_mut(&mut self) -> impl Iterator<Item = &mut Watched> {
+        self.regions.values_mut().chain(&mut self.kept)
+    }
+
+    /// Give later messages other regions than those of this one.
+    fn keep(&mut self, xid: u32) {
+        let Some(sent) = self.recent.get(&xid) else {
+            return;
+        };
+        let lists = sent.message.lists.clone();
+        let reads = lists.reads.iter().map(|(_, segment)| segment);
+        let named: Vec<_> = reads.chain(lists.echoed().flatten()).collect();
+        let keys: Vec<_> = self.regions.keys().copied().collect();
+        for key in keys {
+            let is_named = |w: &Watched| named.iter().any(|s| w.region.has_key(s.handle));
+            if self.regions.get(&key).is_some_and(is_named) {
+                self.kept.extend(self.regions.remove(&key));
+            }
+        }
     }
 
     /// Note what has come of a message. One that was taken for dropped may have been slow.
@@ -362,8 +395,7 @@ impl<'a> Fuzzer<'a> {
 
     /// What one of our segments names, canaries included.
     fn found(&self, segment: &Segment) -> Option<Vec<u8>> {
-        let mut regions = self.regions.values();
-        regions.find_map(|w| w.region.around(segment))
+        self.watched().find_map(|w| w.region.around(segment))
     }
 
     fn understand(&mut self, bytes: &[u8]) -> Result<Seen, String> {
@@ -411,7 +443,7 @@ impl<'a> Fuzzer<'a> {
     /// The server may write what these lists name.
     fn open(&mut self, lists: &Lists) {
         for segment in lists.echoed().flatten() {
-            for watched in self.regions.values_mut() {
+            for watched in self.watched_mut() {
                 let range = watched.region.range(segment);
                 watched.open[range].fill(true);
             }
@@ -420,7 +452,7 @@ impl<'a> Fuzzer<'a> {
 
     /// Nothing has changed where the server may not write.
     fn canaries(&mut self) -> Result<(), String> {
-        for watched in self.regions.values_mut() {
+        for watched in self.watched_mut() {
             let now = watched.region.snapshot();
             if now == watched.before {
                 continue;
