@@ -82,7 +82,9 @@ resources_are() { [ "$(resources)" = "$1" ]; }
 # back_to BASELINE [UNITS]: wait until the server holds what "resources" said
 # then; tells the difference if that does not come.
 back_to() {
-	wait_for "${2:-60000}" resources_are "$1" || ! diff <(echo "$1") <(resources)
+	wait_for "${2:-60000}" resources_are "$1" && return
+	diff <(echo "$1") <(resources)
+	return 1
 }
 
 # connections: how many connections (not listeners) the server has.
