@@ -60,6 +60,9 @@ class Test:
     def digest(self):
         """A short hash of what the test is made of."""
         total = hashlib.sha256(self.content.encode())
+        if self.path.endswith(".sh"):
+            with open(f"{SELFTESTS}/svcrdma/lib.sh", "rb") as f:
+                total.update(f.read())
         if self.sources:
             without = self.without and f"{images.TOP}/{self.without}"
             total.update(images.content_hash([f"{images.TOP}/{self.sources}"], without).encode())
