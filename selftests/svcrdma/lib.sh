@@ -73,9 +73,10 @@ ours() { [ "$TRANSPORT" = rdma-rs ] || [ -n "${DROP_IN:-}" ]; }
 # stat_of NAME: one of our counters.
 stat_of() { server "sed -n 's/^$1 //p' /sys/kernel/debug/svcrdma_rs/stats"; }
 
-# resources: what the server's RDMA devices and our module hold, pools aside.
+# resources: what the server's RDMA devices and our module hold, pools aside. A device that was made again has
+# another index.
 resources() {
-	server 'rdma resource show; grep -hv "_pooled " /sys/kernel/debug/svcrdma_rs/objects 2>/dev/null || :'
+	server 'rdma resource show | sed "s/^[0-9]*: //"; grep -hv "_pooled " /sys/kernel/debug/svcrdma_rs/objects 2>/dev/null || :'
 }
 resources_are() { [ "$(resources)" = "$1" ]; }
 
