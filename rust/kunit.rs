@@ -113,7 +113,7 @@ mod geometry {
             max_send_sge,
             ..LARGE
         };
-        // 258 pages need 43 work requests of 6 elements; one is the Send.
+        // 257 pages need 43 work requests of 6 elements, and the Send one more.
         assert_eq!(kind(ReaderChoice::Auto, &queue(150, 6), PAGES), Refused);
         assert_eq!(kind(ReaderChoice::Auto, &queue(177, 6), PAGES), Refused);
         assert_eq!(kind(ReaderChoice::Auto, &queue(178, 6), PAGES), Local);

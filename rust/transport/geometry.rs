@@ -120,6 +120,7 @@ impl ReaderChoice {
 
 /// Whether so many work requests reach all pages of a message, none of which follow each other.
 fn holds(requests: u32, sges: u32, pages: usize) -> bool {
+    // CAST: `usize` to `u64` is lossless on 64-bit; two `u32` cannot overflow the product.
     u64::from(requests) * u64::from(sges) >= pages as u64
 }
 
