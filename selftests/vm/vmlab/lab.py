@@ -167,6 +167,10 @@ class Lab:
     def restart_client(self):
         """Power-cycle the client; the server stays."""
         assert self.two
+        # QEMU 10 goes on with the rest of a frame that did not fit into the socket before the peer was gone, and
+        # never completes it: the server's NIC would be stuck. Without a cable the client reads all and keeps nothing.
+        self.client.plug(False)
+        time.sleep(0.3)
         self.client.kill()
         self.client.start()
         self.client.wait_ready(BOOT_LIMIT * self.kernel.slowness)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """One test machine: a QEMU process with disks, a network, a log and a control channel."""
 
+import json
 import os
 import signal
+import socket
 import subprocess
 import time
 
@@ -88,6 +90,7 @@ class Machine:
                 "-machine", "q35", "-accel", self.accel, "-cpu", self.cpu, "-smp", str(self.cpus), "-m", self.memory,
                 "-kernel", self.kernel.vmlinuz, "-initrd", f"{self.directory}/initramfs", "-append", append,
                 *self.kernel.devices, "-serial", f"file:{self.log_path}", "-device", "virtio-rng-pci",
+                "-qmp", f"unix:{self.directory}/{self.name}.qmp,server=on,wait=off",
                 "-device", "virtio-serial-pci", "-chardev", f"socket,id=control,path={control}",
                 "-device", "virtserialport,chardev=control,name=svcrdma"]
         for number, disk in enumerate(self.disks):
@@ -135,6 +138,20 @@ class Machine:
 
     def alive(self):
         return self.process is not None and self.process.poll() is None and not self.channel.closed
+
+    def plug(self, there):
+        """Plug the network cable in, or pull it. Frames are lost then; the other machine's are taken all the same."""
+        with socket.socket(socket.AF_UNIX) as monitor:
+            monitor.connect(f"{self.directory}/{self.name}.qmp")
+            with monitor.makefile("rw", encoding="ascii") as talk:
+                talk.readline()  # the greeting
+                for command in ({"execute": "qmp_capabilities"},
+                                {"execute": "set_link", "arguments": {"name": "wire", "up": there}}):
+                    talk.write(json.dumps(command) + "\n")
+                    talk.flush()
+                    while "event" in (answer := json.loads(talk.readline())):
+                        pass
+                    assert "return" in answer, answer
 
     def kill(self):
         """Take the power away."""
