@@ -3,6 +3,7 @@
 # Tier: full
 # Sources: selftests/conform
 # Without: selftests/conform/src/fake
+# Parts: 20
 
 import os
 import sys
@@ -10,6 +11,9 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "conform"))
 import vm  # noqa: E402
 
+MESSAGES = 5000
 
-def test(lab):
-    vm.check(lab, "conform_fuzz_full", "--fuzz 100000 --seed 2", limit=6000)
+
+def test(lab, part):
+    vm.check(lab, f"conform_fuzz_full.{part}",
+             f"--fuzz {MESSAGES} --fuzz-from {part * MESSAGES} --seed 2", limit=6000)

@@ -5,7 +5,8 @@ Two kinds: kselftests (selftests/svcrdma/*.sh, run on the client by the kernel's
 own runner), and tests that need the harness itself, such as taking a machine's
 power away (selftests/vm/tests/*.py with a function test(lab) that raises on
 failure, or Skip). Both declare themselves in comment lines of their head; see
-selftests/svcrdma/lib.sh.
+selftests/svcrdma/lib.sh. What takes very long is in so many "Parts: N", each a
+test of its own with a function test(lab, part), so that a run can be taken up.
 """
 
 import hashlib
@@ -19,7 +20,7 @@ from . import channel, images
 
 SELFTESTS = os.path.join(images.TOP, "selftests")
 TIERS = ["quick", "ci", "full"]
-DECLARATION = re.compile(r"^# (Tier|Machines|Transport|Driver|Limit|Sources|Without): *(\S+)")
+DECLARATION = re.compile(r"^# (Tier|Machines|Transport|Driver|Limit|Sources|Without|Parts): *(\S+)")
 DEFAULT_LIMIT = 300
 
 
@@ -38,9 +39,11 @@ class Outcome:
 
 
 class Test:
-    def __init__(self, path):
+    def __init__(self, path, part=None):
         self.path = path
-        self.name = os.path.splitext(os.path.basename(path))[0]
+        self.part = part
+        self.family = os.path.splitext(os.path.basename(path))[0]
+        self.name = self.family if part is None else f"{self.family}.{part}"
         with open(path, encoding="utf-8") as f:
             self.content = f.read()
         declared = {}
@@ -55,6 +58,7 @@ class Test:
         self.driver = declared.get("Driver")
         self.limit = int(declared.get("Limit", DEFAULT_LIMIT))
         self.sources = declared.get("Sources")  # a folder with more that the test is made of
+        self.parts = int(declared.get("Parts", 0))
         self.without = declared.get("Without")  # how the paths of those sources begin that have no part in it
 
     def digest(self):
@@ -105,7 +109,7 @@ class HarnessTest(Test):
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         try:
-            module.test(lab)
+            module.test(lab, *(() if self.part is None else (self.part,)))
         except Skip as skip:
             return Outcome("SKIP", str(skip))
         except (AssertionError, channel.Failed) as error:
@@ -126,11 +130,17 @@ def load():
     folder = f"{SELFTESTS}/vm/tests"
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
         if name.endswith(".py"):
-            test = HarnessTest(f"{folder}/{name}")
-            if test.name in tests:
-                raise ValueError(f"two tests are called {test.name}")
-            tests[test.name] = test
+            whole = HarnessTest(f"{folder}/{name}")
+            for test in [HarnessTest(whole.path, part) for part in range(whole.parts)] or [whole]:
+                if test.name in tests:
+                    raise ValueError(f"two tests are called {test.name}")
+                tests[test.name] = test
     return tests
+
+
+def named(tests, name):
+    """The test of that name, or all parts of it."""
+    return [t for t in tests.values() if name in (t.name, t.family)]
 
 
 def of_tier(tests, tier):
