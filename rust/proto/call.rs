@@ -215,7 +215,7 @@ impl<'a> Call<'a> {
         let Some(first) = filled.next() else {
             return Ok(());
         };
-        check_reducible(rpc, first.position, filled.count().saturating_add(1))
+        check_reducible(rpc, first, filled.count().saturating_add(1))
             .map_err(|reason| Reject::new(reason, self.shape.fixed))
     }
 

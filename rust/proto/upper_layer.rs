@@ -9,6 +9,7 @@
 //! that is known here.
 
 use super::{
+    read_chunks::ReadChunk,
     reject::Reason,
     wire::{
         roundup4,
@@ -44,10 +45,10 @@ pub(crate) fn is_nfs4(program: (u32, u32)) -> bool {
 
 /// Whether a Call that begins with `rpc` may have `chunks` Read chunks with bytes at positions other
 /// than zero, of which `first` is the lowest. What is in front of that is in `rpc`.
-pub(super) fn check_reducible(rpc: &[u8], first: u32, chunks: usize) -> Result<(), Reason> {
+pub(super) fn check_reducible(rpc: &[u8], first: &ReadChunk, chunks: usize) -> Result<(), Reason> {
     // A chunk in the credentials would also hide what they say.
     let len = header_len(rpc).ok_or(Reason::PositionInCallHeader)?;
-    if u32::try_from(len).map_or(true, |len| first < len) {
+    if u32::try_from(len).map_or(true, |len| first.position < len) {
         return Err(Reason::PositionInCallHeader);
     }
     let mut words = Reader::new(rpc);
@@ -56,21 +57,34 @@ pub(super) fn check_reducible(rpc: &[u8], first: u32, chunks: usize) -> Result<(
         return Err(Reason::NotReducible);
     }
     let mut arguments = Reader::new(rpc.get(len..).unwrap_or_default());
-    let before = match identity {
+    let item = match identity {
         Some((NFS_PROGRAM | NFS_ACL_PROGRAM, _, NULL)) => return Ok(()),
-        Some((NFS_PROGRAM, 2, NFS2_WRITE)) => skip_write2(&mut arguments),
-        Some((NFS_PROGRAM, 2, NFS2_SYMLINK)) => skip_symlink2(&mut arguments),
-        Some((NFS_PROGRAM, 3, NFS3_WRITE)) => skip_write3(&mut arguments),
-        Some((NFS_PROGRAM, 3, NFS3_SYMLINK)) => skip_symlink3(&mut arguments),
+        Some((NFS_PROGRAM, 2, NFS2_WRITE)) => write2_data(&mut arguments),
+        Some((NFS_PROGRAM, 2, NFS2_SYMLINK)) => symlink2_target(&mut arguments),
+        Some((NFS_PROGRAM, 3, NFS3_WRITE)) => write3_data(&mut arguments),
+        Some((NFS_PROGRAM, 3, NFS3_SYMLINK)) => symlink3_target(&mut arguments),
         Some((NFS_PROGRAM, 2 | 3, _) | (NFS_ACL_PROGRAM, _, _)) => None,
         _ => return Ok(()),
     };
     // One item of these is eligible, and it begins behind its count.
-    let eligible = before.and_then(|()| rpc.len().checked_sub(arguments.rest().len()));
-    if chunks != 1 || eligible.and_then(|at| u32::try_from(at).ok()) != Some(first) {
+    let item = item.ok_or(Reason::NotReducible)?;
+    let eligible = rpc.len().checked_sub(arguments.rest().len());
+    let misplaced = eligible.and_then(|at| u32::try_from(at).ok()) != Some(first.position);
+    if chunks != 1 || misplaced || item.remote > first.len {
         return Err(Reason::NotReducible);
     }
     Ok(())
+}
+
+/// An argument that may be reduced; what is in front of it has been read.
+struct Item {
+    /// Bytes that have to be in the chunk.
+    remote: u32,
+}
+
+impl Item {
+    /// An item of which a part may come inline, behind the chunk.
+    const SPLIT: Self = Self { remote: 0 };
 }
 
 /// An opaque or a string (RFC 4506 sections 4.10, 4.11).
@@ -80,27 +94,29 @@ fn skip_opaque(words: &mut Reader<'_>) -> Option<()> {
 }
 
 /// WRITE of NFS version 2 up to its data (RFC 1094 section 2.2.9): file, three words, count.
-fn skip_write2(words: &mut Reader<'_>) -> Option<()> {
-    words.bytes(NFS2_FHSIZE + 16).map(drop)
+fn write2_data(words: &mut Reader<'_>) -> Option<Item> {
+    words.bytes(NFS2_FHSIZE + 16)?;
+    Some(Item::SPLIT)
 }
 
 /// SYMLINK of NFS version 2 up to its target (RFC 1094 section 2.2.14): directory, name, count.
-fn skip_symlink2(words: &mut Reader<'_>) -> Option<()> {
+fn symlink2_target(words: &mut Reader<'_>) -> Option<Item> {
     words.bytes(NFS2_FHSIZE)?;
     skip_opaque(words)?;
-    words.word().map(drop)
+    target(words)
 }
 
 /// WRITE of NFS version 3 up to its data (RFC 1813 section 3.3.7): file, offset, count, stability,
 /// count.
-fn skip_write3(words: &mut Reader<'_>) -> Option<()> {
+fn write3_data(words: &mut Reader<'_>) -> Option<Item> {
     skip_opaque(words)?;
-    words.bytes(20).map(drop)
+    words.bytes(20)?;
+    Some(Item::SPLIT)
 }
 
 /// SYMLINK of NFS version 3 up to its target (RFC 1813 section 3.3.10): directory, name,
 /// attributes, count.
-fn skip_symlink3(words: &mut Reader<'_>) -> Option<()> {
+fn symlink3_target(words: &mut Reader<'_>) -> Option<Item> {
     skip_opaque(words)?;
     skip_opaque(words)?;
     // Mode, user, group, size: each if it is to be set.
@@ -115,7 +131,16 @@ fn skip_symlink3(words: &mut Reader<'_>) -> Option<()> {
             words.bytes(8)?;
         }
     }
-    words.word().map(drop)
+    target(words)
+}
+
+/// A link's target, behind its count. All of it has to be remote: nfsd takes its length from the
+/// count and its bytes from the first page, whatever that has behind the chunk
+/// (`svc_fill_symlink_pathname`, net/sunrpc/svc.c).
+fn target(words: &mut Reader<'_>) -> Option<Item> {
+    Some(Item {
+        remote: words.word()?,
+    })
 }
 
 /// Bytes in front of the arguments: up to the end of the verifier.

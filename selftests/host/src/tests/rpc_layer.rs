@@ -164,6 +164,18 @@ fn r40_only_the_eligible_item_is_reduced() {
                 "{version} {procedure} {at}"
             );
         }
+        // A link's target is all of it in the chunk; a file's data may go on behind it.
+        let mut more = rpc.clone();
+        *more.last_mut().unwrap() = 9;
+        let split = match (version, procedure) {
+            (2, 13) | (3, 10) => Err(Reason::NotReducible),
+            _ => Ok(()),
+        };
+        assert_eq!(
+            verdict(&more, &[0x6100_0000]),
+            split,
+            "{version} {procedure}"
+        );
         let longer = [&rpc[..], &[0]].concat();
         assert_eq!(verdict(&longer, &[]), Err(Reason::NotReducible));
         // One chunk with bytes, and no other. Empty ones do no harm.
