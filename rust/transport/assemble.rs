@@ -42,6 +42,11 @@ use crate::{
 };
 use kernel::prelude::*;
 
+/// Bytes of a call that nfsd's duplicate reply cache takes a checksum of (`RC_CSUMLEN`,
+/// fs/nfsd/cache.h). It takes them from head and pages, also behind the end of the pages, so what is
+/// there must not differ when the call comes again.
+const CHECKSUMMED: usize = 256;
+
 /// Second pass: completes a call whose RDMA Reads are done and hands it to the thread.
 pub(crate) fn finish(
     conn: &Xprt<Connection>,
@@ -82,6 +87,9 @@ enum Shape {
 }
 
 /// Writes what did not come by RDMA Read: inline parts and padding.
+///
+/// Pages of the depot have old bytes in them. Those behind what is written here are not part of the
+/// call, and nothing may look at them.
 fn assemble(parts: &Parts, pages: &mut [PrivatePage]) -> Result<Shape, Answer> {
     let broken = Answer::ErrChunk(parts.call.fixed());
     let call = parts.view().map_err(|_| broken)?;
@@ -93,7 +101,8 @@ fn assemble(parts: &Parts, pages: &mut [PrivatePage]) -> Result<Shape, Answer> {
             chunk_len,
         } => {
             let padded = (chunk_len as usize).next_multiple_of(4);
-            if !fill(pages, chunk_len as usize, padded, None) {
+            let defined = padded.max(CHECKSUMMED);
+            if !fill(pages, chunk_len as usize, defined, None) {
                 return Err(broken);
             }
             Ok(Shape::Single {
