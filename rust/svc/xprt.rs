@@ -269,8 +269,11 @@ impl<T: Transport> Xprt<T> {
     ///
     /// Any that may take spinlocks.
     pub(crate) fn enqueue(&self) {
-        // SAFETY: The transport is valid. On one that is gone for sunrpc the flag `XPT_BUSY` is
-        // set, and the call does nothing.
+        if self.is_deleted() {
+            return;
+        }
+        // SAFETY: The transport is valid. Should it be deleted right now, the flag `XPT_BUSY` is set,
+        // and the call does nothing.
         unsafe { ffi::svc_xprt_enqueue(self.as_ptr()) };
     }
 
@@ -280,6 +283,9 @@ impl<T: Transport> Xprt<T> {
     ///
     /// Any that may take spinlocks.
     pub(crate) fn deferred_close(&self) {
+        if self.is_deleted() {
+            return;
+        }
         // SAFETY: As in `enqueue`.
         unsafe { ffi::svc_xprt_deferred_close(self.as_ptr()) };
     }
@@ -293,6 +299,12 @@ impl<T: Transport> Xprt<T> {
             ptr: self.into(),
             _owns: PhantomData,
         })
+    }
+
+    /// Whether sunrpc has deleted the transport. It has given up the network namespace then, which
+    /// its tracepoints would look at.
+    fn is_deleted(&self) -> bool {
+        self.load_flags() & (1 << ffi::XPT_DEAD) != 0
     }
 
     /// Whether sunrpc closes or has closed the connection.
