@@ -363,7 +363,7 @@ impl<C: QueueContext> Qp<C> {
         let failing = unsafe { ffi::ib_modify_qp(self.qp.as_ptr(), &mut attr, mask) } == 0;
         let mut millis = 0u64;
         // ORDERING: Pairs with `completed`, here and below.
-        while failing && queues.posted.load(Acquire) != 0 {
+        while failing && queues.posted.load(Acquire) > 0 {
             let pause = millis.clamp(1, 100);
             fsleep(Delta::from_millis(pause as i64));
             let before = millis;
@@ -375,7 +375,7 @@ impl<C: QueueContext> Qp<C> {
         // Even if the device has refused the state: some drivers can drain one that has failed.
         // SAFETY: Valid, with a slot for the marker, by the type invariant.
         unsafe { ffi::ib_drain_qp(self.qp.as_ptr()) };
-        if queues.posted.load(Acquire) != 0 {
+        if queues.posted.load(Acquire) > 0 {
             return Err(EIO);
         }
         Ok(())

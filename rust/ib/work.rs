@@ -156,10 +156,13 @@ impl<T: Completion> Posted<T> {
             // SAFETY: By this function's contract.
             drop(unsafe { KBox::from_raw(ptr.as_ptr().cast::<Inner<T>>()) });
         }
+        // SAFETY: Valid by the type invariant: the box is leaked and no completion names it. A device
+        // uses the memory the context describes, never these members.
+        let inner = unsafe { self.0.as_ref() };
+        // Should there be a completion after all, it leaves the context alone.
+        inner.posted.store(false, Relaxed);
         InDoubt {
-            // SAFETY: Valid by the type invariant: the box is leaked and no completion names it. A
-            // device uses the memory the context describes, never this member.
-            slots: unsafe { (*self.0.as_ptr()).slots },
+            slots: inner.slots,
             ptr: self.0.cast(),
             free: free::<T>,
         }
