@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What a call costs, counted: RDMA work requests for a WRITE of 1 MiB, and
-# allocations in the steady state, as the server's kernel reports them (kmem:*).
+# What a call costs, counted: RDMA work requests for a WRITE of 1 MiB, pages that
+# nfsd's threads have to be given again, and allocations in the steady state, as
+# the server's kernel reports them (kmem:*).
 #
 # Tier: ci
 # Machines: 2
@@ -26,10 +27,11 @@ warm_up() {
 	done
 	wait
 }
-work() {
-	write_file && dd if="$MNT/costs" of=/dev/null bs=1M iflag=direct status=none &&
+read_file() {
+	dd if="$MNT/costs" of=/dev/null bs=1M iflag=direct status=none &&
 		dd if="$MNT/costs" of=/dev/null bs=4k count=64 iflag=direct status=none
 }
+work() { write_file && read_file; }
 
 # Segments of the client's Read chunks: one event each.
 segments_on() { echo >$TRACE/trace && echo 1 >$TRACE/events/rpcrdma/xprtrdma_chunk_read/enable; }
@@ -39,6 +41,25 @@ segments() { grep -c xprtrdma_chunk_read: $TRACE/trace; }
 probes_on() {
 	server "cd $TRACE && echo >trace && echo 'p:svcrdma_reg rdma_rxe:rxe_reg_fast_mr' >kprobe_events &&
 		echo 'p:svcrdma_inv rdma_rxe:rxe_invalidate_mr' >>kprobe_events && echo 1 >events/kprobes/enable"
+}
+# sunrpc fills the gaps in a thread's pages in bulk, which no event tells: all entries are looked at instead.
+# A call and a reply of 1 MiB have fewer than 320.
+refills_on() {
+	local n entries=
+	for n in 0 1 2 3 4; do
+		entries+=" e$n=+$((n * 512))(%r8):x64[64]"
+	done
+	server "cd $TRACE && echo >trace && echo 'p:svcrdma_refill alloc_pages_bulk_noprof n=%cx:u64$entries' >kprobe_events &&
+		echo 'comm == \"nfsd\"' >events/kprobes/svcrdma_refill/filter && echo 1 >events/kprobes/enable"
+}
+# Calls of that kind, and empty entries among those they have to fill.
+refilled() {
+	server "awk '/svcrdma_refill:/ {
+			calls++; match(\$0, /n=[0-9]+/); left = substr(\$0, RSTART + 2, RLENGTH - 2)
+			n = split(\$0, entry, /[{,}]/)
+			for (i = 2; i <= n && left > 0; i++)
+				if (entry[i] ~ /^0x/) { left--; empty += entry[i] == \"0x0\" }
+		} END { print calls + 0, empty + 0 }' $TRACE/trace"
 }
 probed() { server "grep -c '$1:' $TRACE/trace"; }
 probes_off() { server "cd $TRACE && echo 0 >events/kprobes/enable; echo >kprobe_events"; }
@@ -81,7 +102,7 @@ segments_on
 probes_on
 
 ktap_print_header
-ktap_set_plan 8
+ktap_set_plan 14
 
 reads=$(stat_of read_wrs) bytes=$(stat_of read_bytes)
 check "$MIB WRITEs of 1 MiB" write_file
@@ -97,9 +118,26 @@ else
 		[ "$registered" -gt 0 -a $((reads + registered + invalidated)) -le $((offered + 2 * registered)) ]
 fi
 
+refills_on
+check "a call over TCP" rpcinfo -T tcp "$SERVER_ADDR" nfs 3
+read -r calls empty < <(refilled)
+check "uses up pages of nfsd's thread" [ "$empty" -gt 0 ]
+server "echo >$TRACE/trace"
+check "the same WRITEs again" write_file
+read -r calls empty < <(refilled)
+check "use up none" [ "$empty" = 0 ]
+# nfsd puts pages of the page cache in place of the thread's, and frees these.
+server "echo >$TRACE/trace"
+check "READs, large and small" read_file
+read -r calls empty < <(refilled)
+probes_off
+data=$(($(stat -c %s "$MNT/costs") / 4096 + 64))
+echo "# $calls READs have used up $empty pages, $data of them for data"
+check "use up what nfsd frees, and one page for each reply" [ "$empty" -le $((data + calls)) ]
+
 pages=$(stat_of pages_allocated)
 kmem_on
-check "WRITEs and READs, large and small" work
+check "WRITEs and READs" work
 server "echo 0 >$TRACE/tracing_on"
 check "no page was taken from the allocator" [ "$(stat_of pages_allocated)" = "$pages" ]
 check "the server's allocations were all traced" traced
