@@ -207,16 +207,24 @@ pub fn must_stay(
 
 /// Lists and payload of a message, if its header can be read.
 pub fn parse(bytes: &[u8]) -> Option<(Lists, &[u8])> {
+    parse_by(bytes, |words| words.boolean().ok())
+}
+
+/// The same with another idea of discriminators.
+pub fn parse_by<'a>(
+    bytes: &'a [u8],
+    follows: impl Fn(&mut frame::Words<'a>) -> Option<bool>,
+) -> Option<(Lists, &'a [u8])> {
     let mut words = frame::Words::new(bytes.get(16..)?);
     let mut lists = Lists::default();
-    while words.boolean().ok()? {
+    while follows(&mut words)? {
         let position = words.word().ok()?;
         lists.reads.push((position, words.segment().ok()?));
     }
-    while words.boolean().ok()? {
+    while follows(&mut words)? {
         lists.writes.push(words.chunk().ok()?);
     }
-    if words.boolean().ok()? {
+    if follows(&mut words)? {
         lists.reply = Some(words.chunk().ok()?);
     }
     Some((lists, words.rest))

@@ -80,6 +80,11 @@ NARROW = [
     ("any-place", "R40", "the directory was made"),
     ("any-place", "R43", "the token was taken"),
     ("any-place", "R44.krb5i.*write", "the file has"),
+    # ... what it takes for a list
+    ("nonzero", "M043b M046b M047b H3.list", "accepted: EC|, None"),
+    ("unended", "M016b M017b M019b M02[0-2]b", "accepted: EC|in answer to|not sent"),
+    ("fickle", "M023", "cut at 76: EV"),
+    ("inner-xid", "M042 M082", "with the XID of the RPC"),
     # ... keys and thresholds
     ("loose-key", "C3 C3.two", "invalidated, the call's"),
     ("unasked-key", "C3", "not both sides"),

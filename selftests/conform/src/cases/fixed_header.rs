@@ -3,14 +3,15 @@
 
 use std::time::Instant;
 
-use super::length::null;
+use super::{length::null, read_list::Write};
 use crate::{
     answers::Next,
     bench::Bench,
     case::{check, full, one, Case},
-    explain::{explain, Seen},
-    frame::{words, Header, Lists, MSG, MSGP},
+    explain::{explain, unexplained, Seen},
+    frame::{encode_chunk, words, Header, Lists, MSG, MSGP},
     message::Message,
+    nfs3,
     outcome::{Outcome, DROP, EC, EV, OK},
     rpc::{Call, Kind},
 };
@@ -141,6 +142,20 @@ pub fn cases() -> Vec<Case> {
             move |b| Ok(null(b).poke(16, value)),
         ));
     }
+    // What follows would be right, were it not for the discriminator.
+    cases.push(full(
+        "M043b",
+        "8166 4.5.2",
+        "WRITE3, the discriminator of its Read segment is 2",
+        EC,
+        |b| {
+            let write = Write::new(b, 100)?;
+            let reads = write.segments(b, &[100])?;
+            let seen = b.ask(&write.message(reads).poke(16, 2))?;
+            write.verify(b, &seen)?;
+            Ok(seen)
+        },
+    ));
     cases.push(one(
         "M045",
         "8166 4.5.2",
@@ -176,6 +191,17 @@ pub fn cases() -> Vec<Case> {
         |b| Ok(null(b).poke(24, 0x0100_0000)),
     ));
     cases.push(one(
+        "M047b",
+        "8166 4.5.2",
+        "GETATTR, the discriminator of its Reply chunk is 0x01000000",
+        EC,
+        |b| {
+            let chunk = b.chunk(&[1024])?;
+            let call = b.number(nfs3::getattr(&b.world.files.root.clone()));
+            Ok(Message::inline(&call, Lists::reply(chunk)).poke(24, 0x0100_0000))
+        },
+    ));
+    cases.push(one(
         "M048",
         "8166 4.5.2",
         "a Write chunk where the Read list belongs",
@@ -184,10 +210,25 @@ pub fn cases() -> Vec<Case> {
             let chunk = b.chunk(&[64])?;
             let call = b.number(Call::null());
             let mut rest = words(&[1]);
-            rest.extend(crate::frame::encode_chunk(&chunk));
+            rest.extend(encode_chunk(&chunk));
             rest.extend(words(&[0, 0, 0]));
             Ok(Message::words(call.xid, 1, MSG, &[])
                 .and(&rest)
+                .and(&call.encode()))
+        },
+    ));
+    // Its count is a Position that is aligned; the key of the second segment is no discriminator.
+    cases.push(one(
+        "M048b",
+        "8166 4.5.2",
+        "a Write chunk of 4 segments where the Read list belongs",
+        EC,
+        |b| {
+            let chunk = b.chunk(&[64; 4])?;
+            let call = b.number(Call::null());
+            Ok(Message::words(call.xid, 1, MSG, &[1])
+                .and(&encode_chunk(&chunk))
+                .and(&words(&[0, 0, 0]))
                 .and(&call.encode()))
         },
     ));
@@ -200,10 +241,10 @@ pub fn two_xids(b: &mut Bench<'_>, sent: &Message, rpc: u32) -> Result<Seen, Str
     let until = Instant::now() + b.world.limit();
     match b.next_message(until)? {
         Next::Message(bytes) => {
-            let error = explain(&bytes, sent, &|_| None)
-                .ok()
-                .filter(|s| s.outcome == Outcome::Chunk);
-            error.map_or_else(|| mirrored(bytes, sent, rpc), Ok)
+            match explain(&bytes, sent, &|_| None) {
+                Ok(seen) if seen.outcome == Outcome::Chunk => Ok(seen),
+                _ => mirrored(bytes, sent, rpc),
+            }
         }
         Next::Silence => Ok(Seen::only(Outcome::Hang)),
         _ => Ok(Seen::only(Outcome::Close)),
@@ -217,12 +258,15 @@ fn mirrored(mut bytes: Vec<u8>, sent: &Message, rpc: u32) -> Result<Seen, String
     if bytes.starts_with(&sent.xid.to_be_bytes()) {
         bytes[..4].copy_from_slice(&rpc.to_be_bytes());
     }
-    explain(
-        &bytes,
-        &Message {
-            xid: rpc,
-            ..sent.clone()
-        },
-        &|_| None,
-    )
+    let call = Message {
+        xid: rpc,
+        ..sent.clone()
+    };
+    let seen = explain(&bytes, &call, &|_| None)?;
+    // An error has the XID of the header that is in error (section 4.5).
+    check(
+        matches!(seen.outcome, Outcome::Ok | Outcome::RpcError),
+        || unexplained(format!("{} with the XID of the RPC", seen.describe())),
+    )?;
+    Ok(seen)
 }

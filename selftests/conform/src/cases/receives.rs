@@ -75,9 +75,12 @@ const SPENT: [Spent; 8] = [
     Spent {
         id: "H3.list",
         rfc: "8166 4.5.2",
-        sends: "Write list discriminator 2",
+        sends: "Write list discriminator 2, an empty chunk after it",
         outcome: Outcome::Chunk,
-        make: |b| null(b).poke(20, 2),
+        make: |b| {
+            let lists = Lists::write(Vec::new());
+            Message::inline(&b.number(Call::null()), lists).poke(20, 2)
+        },
     },
     Spent {
         id: "H3.version",

@@ -4,7 +4,7 @@
 use super::{items, mutants::Mutant, word};
 use crate::{
     frame::{Lists, Segment, ERROR, MSG, NOMSG},
-    mutate::parse,
+    mutate::{parse, parse_by},
 };
 
 /// The longest chunk of data, and what a call may have beside it.
@@ -12,6 +12,9 @@ const MOST: u64 = 1 << 20;
 const MORE: u64 = 1024;
 /// XID, direction, version, program, its version, procedure, and two flavors with their lengths.
 const SHORTEST: usize = 40;
+
+/// What lists may lack at their end, to a peer that does not mind.
+const MISSING: usize = 64;
 
 pub enum Heard {
     Nothing,
@@ -38,6 +41,8 @@ pub enum Assembled {
     Nothing,
     /// A chunk has no place in it.
     Misplaced,
+    /// It has this XID, not the header's.
+    Differs(u32),
 }
 
 pub fn understand(bytes: &[u8], mutant: &Mutant) -> Heard {
@@ -56,12 +61,25 @@ pub fn understand(bytes: &[u8], mutant: &Mutant) -> Heard {
         MSG | NOMSG => {}
         _ => return Heard::Malformed,
     }
-    let Some((lists, payload)) = parse(bytes).filter(|(lists, _)| possible(lists)) else {
+    // Zeros where the message has ended.
+    let longer = [bytes, &[0; MISSING]].concat();
+    let parsed = match mutant.name() {
+        "nonzero" => parse_by(bytes, |words| words.word().ok().map(|word| word != 0)),
+        "unended" => parse(&longer).map(|(lists, rest)| {
+            let there = rest.len().saturating_sub(MISSING);
+            (lists, &rest[..there])
+        }),
+        _ => parse(bytes),
+    };
+    let Some((lists, payload)) = parsed.filter(|(lists, _)| possible(lists)) else {
         return Heard::Malformed;
     };
     let whole = payload.len() as u64 + read(&lists, |_| true);
     if whole > MOST + MORE && !mutant.is("boundless") {
         return Heard::Malformed;
+    }
+    if mutant.is("fickle") && payload.len() == 48 {
+        return Heard::Versions;
     }
     // It may be no call at all.
     if proc == MSG && payload.len() < 8 {
@@ -119,7 +137,7 @@ impl Request {
             return Ok(Assembled::Nothing);
         }
         if word(&stream, 0) != self.xid {
-            return Ok(Assembled::Misplaced);
+            return Ok(Assembled::Differs(word(&stream, 0)));
         }
         let positions = self.lists.reads.iter().map(|(p, _)| *p);
         let Some(position) = positions.clone().find(|p| *p != 0) else {

@@ -204,6 +204,10 @@ impl Peer {
             Assembled::Call(stream) => stream,
             Assembled::Nothing => return Ok(()),
             Assembled::Misplaced => return self.refuse(mutant, xid),
+            Assembled::Differs(rpc) => {
+                let named = if mutant.is("inner-xid") { rpc } else { xid };
+                return self.refuse(mutant, named);
+            }
         };
         if !self.again.is_empty() {
             let chunk = std::mem::take(&mut self.again);
