@@ -9,6 +9,7 @@ use serde_json::{json, Value};
 
 use crate::{
     answers::{Answers, Next},
+    callback::Callback,
     case::setup,
     connection::{Connection, Event, Options},
     evidence,
@@ -43,12 +44,14 @@ pub struct Bench<'w> {
     pub world: &'w mut World,
     pub accept: Accept,
     pub evidence: Vec<Value>,
-    /// Calls of the reverse direction that came meanwhile.
-    pub reverse: Vec<Vec<u8>>,
+    /// Calls of the reverse direction that came meanwhile, and when.
+    pub reverse: Vec<(Instant, Vec<u8>)>,
     /// Keys that the server has invalidated.
     pub invalidated: Vec<u32>,
     /// The first message is to be taken from here, not sent.
     pub taken: Option<Option<Taken>>,
+    /// Those that were made.
+    sessions: Vec<[u8; 16]>,
     /// A session on this connection has, or has been asked for, callbacks.
     pub backchannel: bool,
     connection: Option<Connection>,
@@ -70,6 +73,7 @@ impl<'w> Bench<'w> {
             reverse: Vec::new(),
             invalidated: Vec::new(),
             taken: None,
+            sessions: Vec::new(),
             backchannel: false,
             connection,
             options,
@@ -131,9 +135,9 @@ impl<'w> Bench<'w> {
         Ok(())
     }
 
-    /// Let the connection and its memory go, after a look at the canaries.
+    /// Let the connection and its memory go, after a look at the canaries and at callbacks.
     pub fn close(&mut self) -> Result<(), String> {
-        let intact = self.canaries();
+        let intact = self.callbacks().and(self.canaries());
         self.regions.clear();
         self.writable.clear();
         self.advertised.clear();
@@ -226,6 +230,7 @@ impl<'w> Bench<'w> {
         // CREATE_SESSION says whether the server calls back on this connection.
         if seen.results.ops.contains(&(43, 0)) {
             self.backchannel = seen.results.flags & 2 != 0;
+            self.sessions.extend(seen.results.sequence);
             self.called()?;
         }
         let lists = if matches!(seen.outcome, Outcome::Ok | Outcome::RpcError) {
@@ -269,6 +274,17 @@ impl<'w> Bench<'w> {
         }
     }
 
+    /// What nobody has looked at of the reverse direction is callbacks of sessions of the case.
+    pub fn callbacks(&mut self) -> Result<(), String> {
+        for (_, bytes) in std::mem::take(&mut self.reverse) {
+            let call = Callback::parse(&bytes).map_err(unexplained)?;
+            if !self.sessions.contains(&call.session) {
+                return Err(unexplained("a callback of a session that is none"));
+            }
+        }
+        Ok(())
+    }
+
     /// The next message that is an answer, or how the connection ended.
     pub fn next_message(&mut self, until: Instant) -> Result<Next, String> {
         let mut broken = None;
@@ -286,7 +302,7 @@ impl<'w> Bench<'w> {
                 } => {
                     self.received(&bytes, invalidated, immediate)?;
                     if is_call(&bytes) {
-                        self.reverse.push(bytes);
+                        self.reverse.push((Instant::now(), bytes));
                         self.called()?;
                     } else {
                         return Ok(Next::Message(bytes));
@@ -453,6 +469,7 @@ impl<'w> Bench<'w> {
                 }
             }
         }
+        self.callbacks()?;
         self.canaries()
     }
 

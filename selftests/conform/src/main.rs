@@ -4,6 +4,7 @@
 
 mod answers;
 mod bench;
+mod callback;
 mod case;
 mod cases;
 mod cm;

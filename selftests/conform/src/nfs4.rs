@@ -2,6 +2,7 @@
 //! NFS version 4 (RFC 7530, RFC 8881): COMPOUNDs of the operations that cases use.
 
 use crate::{
+    callback::PROGRAM,
     frame::words,
     nfs3::opaque,
     rpc::{Call, Kind, Ops, NFS},
@@ -177,18 +178,11 @@ impl Compound {
         self.op(42, &[verifier, opaque(owner), words(&[0, 0, 0])])
     }
 
-    /// `back`: the longest call of the reverse direction.
-    pub fn create_session(
-        self,
-        client: u64,
-        number: u32,
-        flags: u32,
-        program: u32,
-        back: u32,
-    ) -> Self {
+    /// `back`: the longest call of the reverse direction, and its slots.
+    pub fn create_session(self, client: u64, number: u32, flags: u32, back: (u32, u32)) -> Self {
         let fore = words(&[0, 1_052_672, 1_052_672, 4096, 8, 16, 0]);
-        let back = words(&[0, back, 1024, 0, 2, 2, 0]);
-        let security = words(&[program, 1, 0]);
+        let back = words(&[0, back.0, 1024, 0, 2, back.1, 0]);
+        let security = words(&[PROGRAM, 1, 0]);
         self.op(
             43,
             &[

@@ -158,7 +158,7 @@ fn lists() -> Vec<Case> {
 /// SETXATTR of a long value, all in a Position-Zero chunk; then that it is there, over TCP. The
 /// session and the file; None if there are no such attributes.
 fn set(b: &mut Bench<'_>) -> Result<Option<([u8; 16], Vec<u8>, Seen)>, String> {
-    let (session, _, _) = session_of(b, 2, 0, 1024)?;
+    let (session, _, _) = session_of(b, 2, 0, (1024, 2))?;
     let file = b.world.fresh_file()?;
     let start = Compound::new(2).sequence(&session, 1, 0, false);
     let set = start.handle(&file).setxattr(NAME, &pattern(3, VALUE));
@@ -234,7 +234,7 @@ fn attributes() -> Vec<Case> {
             OK,
             |b| {
                 b.reconnect(&narrow())?;
-                let (session, _, _) = session_of(b, 2, 0, 1024)?;
+                let (session, _, _) = session_of(b, 2, 0, (1024, 2))?;
                 let file = b.world.fresh_file()?;
                 let name = |i: u32| format!("name-{i:02}-{}", "n".repeat(32));
                 for i in 0..40 {

@@ -240,12 +240,10 @@ pub fn two_xids(b: &mut Bench<'_>, sent: &Message, rpc: u32) -> Result<Seen, Str
     b.post(sent)?;
     let until = Instant::now() + b.world.limit();
     match b.next_message(until)? {
-        Next::Message(bytes) => {
-            match explain(&bytes, sent, &|_| None) {
-                Ok(seen) if seen.outcome == Outcome::Chunk => Ok(seen),
-                _ => mirrored(bytes, sent, rpc),
-            }
-        }
+        Next::Message(bytes) => match explain(&bytes, sent, &|_| None) {
+            Ok(seen) if seen.outcome == Outcome::Chunk => Ok(seen),
+            _ => mirrored(bytes, sent, rpc),
+        },
         Next::Silence => Ok(Seen::only(Outcome::Hang)),
         _ => Ok(Seen::only(Outcome::Close)),
     }

@@ -218,11 +218,7 @@ fn unended() -> Vec<Case> {
             "Write list without its end",
             Some(&[1, 1, 7, 8, 0, 0]),
         ),
-        (
-            "M020b",
-            "message ends before the Reply chunk",
-            Some(&[0]),
-        ),
+        ("M020b", "message ends before the Reply chunk", Some(&[0])),
         ("M021b", "Reply chunk: 1, then the end", Some(&[0, 1])),
         (
             "M022b",

@@ -24,7 +24,7 @@ fn ask(
     operation: impl Fn(Compound) -> Compound,
     lists: Lists,
 ) -> Result<Seen, String> {
-    let (session, _, _) = session_of(b, minor, 0, 1024)?;
+    let (session, _, _) = session_of(b, minor, 0, (1024, 2))?;
     let big = b.world.files.big.clone();
     let start = Compound::new(minor)
         .sequence(&session, 1, 0, false)
@@ -73,7 +73,7 @@ fn read(b: &mut Bench<'_>, minor: u32, cut: Cut) -> Result<Seen, String> {
 
 /// SEQUENCE, PUTFH, WRITE and GETATTR with a Read chunk.
 fn write(b: &mut Bench<'_>, minor: u32, cut: Cut) -> Result<Seen, String> {
-    let (session, _, _) = session_of(b, minor, 0, 1024)?;
+    let (session, _, _) = session_of(b, minor, 0, (1024, 2))?;
     let file = b.world.fresh_file()?;
     let bytes = pattern(11, 32770);
     let start = Compound::new(minor).sequence(&session, 1, 0, false);

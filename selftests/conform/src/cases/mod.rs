@@ -21,8 +21,10 @@ mod receives;
 mod replay;
 mod reply_chunk;
 mod reverse;
+mod reverse_window;
 mod rpc;
 mod rules;
+mod session;
 mod setup;
 mod teardown;
 mod two_chunks;
@@ -53,7 +55,7 @@ pub fn messages() -> Vec<Case> {
 }
 
 pub fn all() -> Vec<Case> {
-    let groups: [fn() -> Vec<Case>; 25] = [
+    let groups: [fn() -> Vec<Case>; 26] = [
         length::cases,
         fixed_header::cases,
         read_list::cases,
@@ -71,6 +73,7 @@ pub fn all() -> Vec<Case> {
         minor_two::cases,
         replay::cases,
         reverse::cases,
+        reverse_window::cases,
         flow::cases,
         receives::cases,
         faults::cases,

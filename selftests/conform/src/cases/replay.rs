@@ -17,15 +17,15 @@ use crate::{
 
 /// EXCHANGE_ID and CREATE_SESSION; the session, its client and what CREATE_SESSION said.
 pub fn session(b: &mut Bench<'_>, flags: u32) -> Result<([u8; 16], u64, Seen), String> {
-    session_of(b, 1, flags, 1024)
+    session_of(b, 1, flags, (1024, 2))
 }
 
-/// As session(), of this minor version, with callbacks of at most `back` bytes.
+/// As session(), of this minor version, with callbacks of at most so many bytes, in so many slots.
 pub fn session_of(
     b: &mut Bench<'_>,
     minor: u32,
     flags: u32,
-    back: u32,
+    back: (u32, u32),
 ) -> Result<([u8; 16], u64, Seen), String> {
     setup(make_session(b, minor, flags, back))
 }
@@ -34,7 +34,7 @@ fn make_session(
     b: &mut Bench<'_>,
     minor: u32,
     flags: u32,
-    back: u32,
+    back: (u32, u32),
 ) -> Result<([u8; 16], u64, Seen), String> {
     let owner = format!("conform {} {}", std::process::id(), b.xid());
     let chunk = b.chunk(&[4096])?;
@@ -45,7 +45,7 @@ fn make_session(
     })?;
     let (client, number) = (seen.results.client, seen.results.number);
     let chunk = b.chunk(&[4096])?;
-    let compound = Compound::new(minor).create_session(client, number, flags, PROGRAM, back);
+    let compound = Compound::new(minor).create_session(client, number, flags, back);
     let call = b.number(compound.call());
     // The first callback may overtake the reply.
     b.backchannel |= flags & 2 != 0;
@@ -56,9 +56,6 @@ fn make_session(
     let session = seen.results.sequence.ok_or("no session")?;
     Ok((session, client, seen))
 }
-
-/// The program number that session() names for callbacks.
-pub const PROGRAM: u32 = 0x4000_0000;
 
 /// The answer to a MKDIR that is sent again: replayed from the server's cache, or executed, which
 /// finds that the directory exists (NFS3ERR_EXIST).

@@ -123,13 +123,18 @@ fn bitmap(words: &mut Words<'_>) -> Result<(), String> {
 
 /// The operation with which a COMPOUND begins a session: EXCHANGE_ID or CREATE_SESSION.
 pub fn begins_session(call: &[u8]) -> Option<u32> {
+    first_operation(call).filter(|n| matches!(n, 42 | 43))
+}
+
+/// The first operation of a COMPOUND.
+pub fn first_operation(call: &[u8]) -> Option<u32> {
     let first = || -> Result<u32, String> {
         let mut words = arguments(call)?;
         words.opaque()?;
         words.take(8)?;
         words.word()
     };
-    let number = first().ok().filter(|n| matches!(n, 42 | 43));
+    let number = first().ok();
     number.filter(|_| Procedure::of(call) == Procedure::COMPOUND)
 }
 

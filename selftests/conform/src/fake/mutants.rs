@@ -50,7 +50,10 @@ const MUTANTS: &[(&str, &str)] = &[
         "looks at chunks one by one for what is too long",
     ),
     ("nonzero", "takes every discriminator but 0 for 1"),
-    ("unended", "takes what its header lacks at the end for zeros"),
+    (
+        "unended",
+        "takes what its header lacks at the end for zeros",
+    ),
     ("loose-key", "invalidates a key of the call before"),
     ("unasked-key", "invalidates a key without having said so"),
     ("long-send", "sends whatever the length"),
@@ -74,7 +77,10 @@ const MUTANTS: &[(&str, &str)] = &[
     ("twice", "answers twice"),
     ("odd-versions", "ERR_VERS with versions 1 to 2"),
     ("fickle", "ERR_VERS to a call of 48 bytes"),
-    ("inner-xid", "ERR_CHUNK with the XID of the RPC, not the header's"),
+    (
+        "inner-xid",
+        "ERR_CHUNK with the XID of the RPC, not the header's",
+    ),
     ("own-version", "ERR_VERS with its own version"),
     ("again-fails", "calls that it has seen fail"),
     ("again-differs", "replies to calls that it has seen differ"),
@@ -88,6 +94,17 @@ const MUTANTS: &[(&str, &str)] = &[
     ("callback-long", "callbacks of 1,100 bytes more"),
     ("callback-xid", "callbacks with two XIDs"),
     ("callback-lost", "no callback comes"),
+    ("callback-flood", "callbacks without regard to credits"),
+    (
+        "callback-stalls",
+        "takes a grant of no callbacks at its word",
+    ),
+    ("callback-single", "one callback at a time"),
+    (
+        "callback-late",
+        "answers two calls behind each callback a second late",
+    ),
+    ("callback-echo", "sends DESTROY_SESSION back, too"),
     (
         "callback-unasked",
         "a callback behind the second COMPOUND of a session, and on other connections",
@@ -158,6 +175,13 @@ impl Mutant {
             true => self.number(400),
             false => 32,
         }
+    }
+
+    /// How many callbacks it may have under way once a reply has granted this; it asks for two.
+    pub fn window(&self, granted: u32) -> usize {
+        let most = if self.is("callback-single") { 1 } else { 2 };
+        let least = u32::from(!self.is("callback-stalls"));
+        granted.clamp(least, most) as usize
     }
 
     /// Whether it says that it invalidates keys.

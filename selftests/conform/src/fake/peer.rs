@@ -25,6 +25,11 @@ use crate::{
     tcp::Tcp,
 };
 
+/// To a callback after which calls are answered late there is no answer in time.
+const TOO_LATE: Duration = Duration::from_secs(1);
+
+const DESTROY_SESSION: u32 = 44;
+
 /// How late something is done that should have been done before.
 const LATE: Duration = Duration::from_millis(20);
 
@@ -84,6 +89,11 @@ pub struct Peer {
     tcp: Option<Tcp>,
     waiting: Vec<Waiting>,
     callbacks: Vec<u32>,
+    /// Those for which there is no credit, and how many may be under way.
+    queued: VecDeque<Vec<u8>>,
+    window: usize,
+    /// Calls that are answered late.
+    dawdles: u32,
     /// A callback has been sent.
     called: bool,
     /// COMPOUNDs since a session was made on this connection.
@@ -109,6 +119,9 @@ impl Peer {
             tcp: None,
             waiting: Vec::new(),
             callbacks: Vec::new(),
+            queued: VecDeque::new(),
+            window: 1,
+            dawdles: 0,
             called: false,
             compounds: None,
             again: Vec::new(),
@@ -149,7 +162,10 @@ impl Peer {
             }
             Heard::Malformed => self.refuse(mutant, xid),
             Heard::Reply(payload) => match self.answered(xid) {
-                true => self.tcp(shared)?.send(&payload),
+                true => {
+                    self.window = mutant.window(word(bytes, 8));
+                    self.tcp(shared)?.send(&payload)
+                }
                 false => Ok(()),
             },
             // RPC has no such answer. PROG_UNAVAIL is one that is not asked for again.
@@ -231,6 +247,10 @@ impl Peer {
         if mutant.is("callback-blocks") && self.called && procedure == Procedure::COMPOUND {
             return Ok(());
         }
+        if mutant.is("callback-echo") && items::first_operation(&stream) == Some(DESTROY_SESSION) {
+            let header = words(&[xid, 1, 1, 0, 0, 0, 0]);
+            self.connection.send(&[header, stream.clone()].concat())?;
+        }
         self.waiting.push(Waiting {
             xid,
             lists: request.lists.clone(),
@@ -252,7 +272,7 @@ impl Peer {
             }
             let record = tcp.receive()?;
             if word(&record, 4) == 0 {
-                self.call_back(&shared.mutant, &record)?;
+                self.queued.push_back(record);
                 continue;
             }
             let xid = word(&record, 0);
@@ -260,6 +280,13 @@ impl Peer {
                 let waiting = self.waiting.remove(at);
                 self.answer(shared, &waiting, record)?;
             }
+        }
+        let flood = shared.mutant.is("callback-flood");
+        while flood || self.callbacks.len() < self.window {
+            let Some(record) = self.queued.pop_front() else {
+                break;
+            };
+            self.call_back(&shared.mutant, &record)?;
         }
         let now = Instant::now();
         while self.late.first().is_some_and(|(due, _)| *due <= now) {
@@ -307,7 +334,13 @@ impl Peer {
         header.credits = mutant.credits();
         header.xid ^= u32::from(mutant.is("wrong-xid"));
         let message = header.message(&placed.stream.unwrap_or_default());
-        self.say(mutant, &waiting.lists, &message)?;
+        if self.dawdles > 0 {
+            self.dawdles -= 1;
+            let due = Instant::now() + TOO_LATE;
+            self.late.push((due, Late::Send(message.clone())));
+        } else {
+            self.say(mutant, &waiting.lists, &message)?;
+        }
         if mutant.is("twice") {
             self.connection.send(&message)?;
         }
