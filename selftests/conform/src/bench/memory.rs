@@ -4,7 +4,7 @@
 use super::Bench;
 use crate::{
     explain::unexplained,
-    frame::Segment,
+    frame::{Lists, Segment},
     memory::{Access, Region, GUARD},
     window::Window,
 };
@@ -102,6 +102,11 @@ impl Bench<'_> {
         Ok((0..count)
             .map(|i| self.segment(region, i * len, len))
             .collect())
+    }
+
+    /// Chunks of a READ that fails may have changed whatever the reply says of them.
+    pub fn written(&mut self, lists: &Lists) {
+        self.writable.extend(lists.echoed().flatten());
     }
 
     /// Bytes outside what the server was allowed to write must not have changed.

@@ -176,7 +176,10 @@ pub fn cases() -> Vec<Case> {
             OK,
             |b| {
                 let stale = b.world.files.stale.clone();
-                let seen = compound(b, nfs3::read(&stale, 0, 100), &[&[128]])?;
+                let call = b.number(nfs3::read(&stale, 0, 100));
+                let message = Message::inline(&call, Lists::write(b.chunk(&[128])?));
+                let seen = b.ask(&message)?;
+                b.written(&message.lists);
                 check(seen.results.status != 0, || "it succeeded".into())?;
                 Ok(seen)
             },

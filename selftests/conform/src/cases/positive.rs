@@ -321,8 +321,9 @@ fn small() -> Vec<Case> {
             |b| {
                 let stale = b.world.files.stale.clone();
                 let call = b.number(nfs3::read(&stale, 0, 8192));
-                let chunk = b.chunk(&[4096, 4096])?;
-                let seen = b.ask(&Message::inline(&call, Lists::write(chunk)))?;
+                let message = Message::inline(&call, Lists::write(b.chunk(&[4096, 4096])?));
+                let seen = b.ask(&message)?;
+                b.written(&message.lists);
                 check(
                     seen.results.status != 0 && total(&seen.lists.writes[0]) == 0,
                     || seen.describe(),

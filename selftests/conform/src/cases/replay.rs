@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Group I: XIDs and calls that are sent again (M159 to M161, C32).
 
+use std::ops::Range;
+
 use super::{flow::all_ok, length::null};
 use crate::{
     bench::Bench,
@@ -209,24 +211,32 @@ pub fn cases() -> Vec<Case> {
         full(
             "U13",
             "8267 6.6",
-            "a session with more slots used than credits asked for",
+            "a session with more slots used than credits asked for, as many at once as granted",
             OK,
             |b| {
                 let (session, _, _) = session(b, 0)?;
-                let sent: Vec<_> = (0..8)
-                    .map(|slot| {
-                        let call = b.number(
-                            Compound::new(1)
-                                .sequence(&session, 1, slot, false)
-                                .root()
-                                .getattr()
-                                .call(),
-                        );
+                let calls = |b: &mut Bench<'_>, slots: Range<u32>| -> Vec<Message> {
+                    let call = |slot| {
+                        let start = Compound::new(1).sequence(&session, 1, slot, false);
+                        let call = b.number(start.root().getattr().call());
                         Message::inline(&call, Lists::default()).poke(8, 1)
-                    })
-                    .collect();
-                sent.iter().try_for_each(|m| b.post(m))?;
-                all_ok(&b.answers(&sent, sent.len())?)?;
+                    };
+                    slots.map(call).collect()
+                };
+                // What is granted to those who ask for one.
+                let first = calls(b, 0..1).remove(0);
+                let mut grant = setup(b.ask(&first))?.grant;
+                let mut next: u32 = 1;
+                while next < 8 {
+                    let end = next.saturating_add(grant).min(8);
+                    let sent = calls(b, next..end);
+                    sent.iter().try_for_each(|m| b.post(m))?;
+                    let answers = b.answers(&sent, sent.len())?;
+                    all_ok(&answers)?;
+                    let grants = answers.seen.iter().flatten().map(|seen| seen.grant);
+                    grant = grants.last().unwrap_or(1);
+                    next = end;
+                }
                 b.succeed(Compound::new(1).destroy_session(&session).call())
             },
         ),

@@ -334,7 +334,9 @@ fn lengths() -> Vec<Case> {
         |b| {
             let chunk = b.chunk(&[512])?;
             let call = b.number(nfs3::read(&b.world.files.stale.clone(), 0, 100));
-            let seen = b.ask(&Message::inline(&call, Lists::write(chunk)))?;
+            let message = Message::inline(&call, Lists::write(chunk));
+            let seen = b.ask(&message)?;
+            b.written(&message.lists);
             check(seen.results.status != 0, || {
                 "READ of a file that is gone succeeded".into()
             })?;
