@@ -46,6 +46,7 @@ NARROW = [
     ("odd-versions", "M025 M026 M026b M027 M028 M030", "names versions"),
     ("own-version", "M025 M026 M026b M027 M028 M030", "with version"),
     ("closes", None, "CLOSE"),
+    ("closes", "M062d", "bytes: CLOSE"),
     ("twice", "M041a K1 M039", "XID|behind the probe"),
     ("twice", "M148", "nobody asked for"),
     ("twice", "M151", "answered twice"),
@@ -73,7 +74,7 @@ NARROW = [
     ("late-read", "R11", "BROKEN|CLOSE|broke|closed"),
     # nfsd does not miss it at the end of a call.
     ("no-pad", "C21.[123567] C03.* P12.* P23.[123] U1.symlink U1.symlink4", "RPCERR|NFS status|the file has"),
-    ("stale-read", "M086a M086c M086e", "not those of the chunk|bytes stored of a chunk"),
+    ("stale-read", "M086a M086c M086e M086g", "not those of the chunk|bytes stored of a chunk"),
     ("stale-read", "R34", "Success"),
     ("any-place", "M055", "RPCERR"),
     ("any-place", "M056a M085 R43.verifier", "accepted:|the file has"),

@@ -5,10 +5,13 @@ use super::read_list::{long, split, Write};
 use crate::{
     bench::Bench,
     case::{check, full, one, Case},
+    explain::Seen,
     frame::{Header, Lists, NOMSG},
+    memory::Access,
     message::Message,
     nfs3,
-    outcome::{CLOSE, DROP, EC, OK, RPCERR},
+    nfs4::Compound,
+    outcome::{Outcome, CLOSE, DROP, EC, OK, RPCERR},
     rpc::{Call, Kind},
     world::pattern,
 };
@@ -128,6 +131,27 @@ fn position_zero() -> Vec<Case> {
                 lengths.push(total - lengths.iter().sum::<usize>());
                 let message = long(b, &call, &lengths)?;
                 b.ask(&message)
+            },
+        ),
+        full(
+            "M088b",
+            "8166 3.5.3",
+            "a Position-Zero chunk of 2 to 7 bytes a segment, each across the end of a page",
+            OK,
+            |b| {
+                let call = b.number(nfs3::getattr(&b.world.files.root.clone()));
+                let stream = call.encode();
+                let mut segments = Vec::new();
+                let mut from = 0;
+                while from < stream.len() {
+                    let len = (2 + segments.len() % 6).min(stream.len() - from);
+                    let before = len.div_ceil(2);
+                    let region = b.region_at(len, Access::ReadWrite, 4096 - before)?;
+                    b.fill(region, 0, &stream[from..from + len]);
+                    segments.push(b.segment(region, 0, len));
+                    from += len;
+                }
+                b.ask(&Message::long(&call, Lists::read(0, segments)))
             },
         ),
         one(
@@ -261,41 +285,61 @@ fn position_zero_and_more() -> Vec<Case> {
             "8166 3.4.5",
             sends,
             OK,
+            move |b| cut_base(b, 1, split_at),
+        ));
+    }
+    for count in 2..=7 {
+        let sends = format!(
+            "RDMA_NOMSG WRITE3, a base of {} segments, one ends -9 to 9 bytes from the data's Position",
+            count + 1
+        );
+        cases.push(full(
+            format!("C03.s{}", count + 1),
+            "8166 3.4.5",
+            sends,
+            OK,
             move |b| {
-                let data = pattern(7, 61);
-                let file = b.world.fresh_file()?;
-                // The stream has to go on behind the data, so the WRITE is an NFSv4 one.
-                let call = b.number(
-                    crate::nfs4::Compound::new(0)
-                        .handle(&file)
-                        .write(0, &data)
-                        .getattr()
-                        .call(),
-                );
-                let (stream, item) = call.reduced(0);
-                let position = call.item(0).0;
-                let first = (position as i64 + split_at) as usize;
-                let zero = b.source(&stream, &[first, stream.len() - first])?;
-                let chunk = b.source(&item, &[61])?;
-                let reads = vec![(0, zero[0]), (0, zero[1]), (position as u32, chunk[0])];
-                let seen = b.ask(&Message::long(
-                    &call,
-                    Lists {
-                        reads,
-                        ..Lists::default()
-                    },
-                ))?;
-                check(seen.results.status == 0, || seen.describe())?;
-                let stored = b.world.content(&file, 4096)?;
-                check(stored == data, || {
-                    format!(
-                        "the file has {} bytes, other than the 61 sent",
-                        stored.len()
-                    )
-                })?;
-                Ok(seen)
+                for split_at in -9..9 {
+                    cut_base(b, count, split_at).map_err(|e| format!("{split_at}: {e}"))?;
+                }
+                cut_base(b, count, 9)
             },
         ));
     }
     cases
+}
+
+/// A WRITE whose stream is in a Position-Zero chunk: so many segments up to some bytes from the
+/// Position of its data, and one more.
+fn cut_base(b: &mut Bench<'_>, count: usize, split_at: i64) -> Result<Seen, String> {
+    let data = pattern(7, 61);
+    let file = b.world.fresh_file()?;
+    // The stream has to go on behind the data, so the WRITE is an NFSv4 one.
+    let compound = Compound::new(0).handle(&file).write(0, &data).getattr();
+    let call = b.number(compound.call());
+    let (stream, item) = call.reduced(0);
+    let position = call.item(0).0;
+    let first = (position as i64 + split_at) as usize;
+    let mut lengths = split(first, count);
+    lengths.push(stream.len() - first);
+    let zero = b.source(&stream, &lengths)?.into_iter().map(|s| (0, s));
+    let chunk = b.source(&item, &[61])?;
+    let data_at = (position as u32, chunk[0]);
+    let lists = Lists {
+        reads: zero.chain([data_at]).collect(),
+        ..Lists::default()
+    };
+    let seen = b.ask(&Message::long(&call, lists))?;
+    check(
+        seen.outcome == Outcome::Ok && seen.results.status == 0,
+        || seen.describe(),
+    )?;
+    let stored = b.world.content(&file, 4096)?;
+    check(stored == data, || {
+        format!(
+            "the file has {} bytes, other than the 61 sent",
+            stored.len()
+        )
+    })?;
+    Ok(seen)
 }
