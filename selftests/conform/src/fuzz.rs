@@ -25,6 +25,7 @@ use crate::{
     connection::{self, Connection, Event},
     explain::{explain, is_call, unexplained, Seen},
     frame::{hex, Lists, Segment},
+    handle::Handle,
     memory::{Region, GUARD},
     message::Message,
     outcome::Outcome,
@@ -98,7 +99,7 @@ struct Fuzzer<'a> {
     received: VecDeque<String>,
     /// Those under way, for a report.
     current: Range<u64>,
-    scratch: Vec<u8>,
+    scratch: Handle,
     shapes: Vec<Shape>,
     tally: Tally,
 }

@@ -16,6 +16,7 @@ mod fake;
 mod frame;
 mod fuzz;
 mod gss;
+mod handle;
 mod memory;
 mod message;
 mod mutate;

@@ -4,6 +4,7 @@
 use crate::{
     callback::PROGRAM,
     frame::words,
+    handle::Handle,
     nfs3::opaque,
     rpc::{Call, Kind, Ops, NFS},
 };
@@ -68,8 +69,17 @@ impl Compound {
         self.op(24, &[])
     }
 
-    pub fn handle(self, handle: &[u8]) -> Self {
-        self.op(22, &[opaque(handle)])
+    pub fn handle(self, handle: &Handle) -> Self {
+        self.op(22, &[opaque(&handle.four)])
+    }
+
+    pub fn lookup(self, name: &str) -> Self {
+        self.op(15, &[opaque(name.as_bytes())])
+    }
+
+    /// GETFH.
+    pub fn name_handle(self) -> Self {
+        self.op(10, &[])
     }
 
     /// GETATTR of type and size.

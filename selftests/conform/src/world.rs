@@ -17,9 +17,12 @@ use crate::{
     explain::{explain, is_call, unexplained, Seen},
     frame::Lists,
     gss::Context,
+    handle::Handle,
     message::Message,
     mutate::parse,
-    nfs3, options,
+    nfs3,
+    nfs4::Compound,
+    options,
     outcome::Outcome,
     results::{Attributes, Results},
     rpc::{first_opaque, Call, Kind},
@@ -41,14 +44,14 @@ pub const NAMES: usize = 120;
 /// Files on the server that cases only read.
 #[derive(Default)]
 pub struct Files {
-    pub root: Vec<u8>,
-    pub dir: Vec<u8>,
-    pub big: Vec<u8>,
-    pub small: Vec<u8>,
-    pub link: Vec<u8>,
-    pub long_link: Vec<u8>,
-    pub many: Vec<u8>,
-    pub stale: Vec<u8>,
+    pub root: Handle,
+    pub dir: Handle,
+    pub big: Handle,
+    pub small: Handle,
+    pub link: Handle,
+    pub long_link: Handle,
+    pub many: Handle,
+    pub stale: Handle,
 }
 
 pub struct World {
@@ -103,7 +106,7 @@ impl World {
             unit: Duration::from_millis(1),
             patience: options.patience,
             files: Files {
-                root: tcp::mount(server.ip(), &options.export)?,
+                root: Handle::new(tcp::mount(server.ip(), &options.export)?, Vec::new()),
                 ..Files::default()
             },
             tcp: Tcp::connect(tcp_address)
@@ -121,34 +124,52 @@ impl World {
             next: number << 20,
             names: 0,
         };
+        world.files.root.four = world.root_of_four(&options.export);
         world.prepare()?;
         Ok(world)
+    }
+
+    /// The export's root by the handle that version 4 has for it.
+    fn root_of_four(&mut self, export: &str) -> Vec<u8> {
+        let names = export.split('/').filter(|name| !name.is_empty());
+        let path = names.fold(Compound::new(0).root(), Compound::lookup);
+        // Or it is what version 4 has as its root, as with fsid=0.
+        let found = self.must(path.name_handle().call());
+        let found = found.or_else(|_| self.must(Compound::new(0).root().name_handle().call()));
+        found.map(|results| results.handle).unwrap_or_default()
+    }
+
+    /// What a call has made, which goes over TCP, by both its handles.
+    fn make(&mut self, call: Call, dir: &Handle, name: &str) -> Result<Handle, String> {
+        let three = self.must(call)?.handle;
+        let lookup = Compound::new(0).handle(dir).lookup(name).name_handle();
+        let four = self.must(lookup.call()).map(|results| results.handle);
+        Ok(Handle::new(three, four.unwrap_or_default()))
     }
 
     /// Make the files.
     fn prepare(&mut self) -> Result<(), String> {
         let root = self.files.root.clone();
         let name = self.name.clone();
-        self.files.dir = self.must(nfs3::mkdir(&root, &name))?.handle;
+        self.files.dir = self.make(nfs3::mkdir(&root, &name), &root, &name)?;
         let dir = self.files.dir.clone();
-        self.files.big = self.must(nfs3::create(&dir, "big"))?.handle;
+        self.files.big = self.make(nfs3::create(&dir, "big"), &dir, "big")?;
         let big = self.files.big.clone();
         for from in (0..BIG).step_by(65536) {
             self.must(nfs3::write(&big, from as u64, &pattern(from, 65536)))?;
         }
-        self.files.small = self.must(nfs3::create(&dir, "small"))?.handle;
+        self.files.small = self.make(nfs3::create(&dir, "small"), &dir, "small")?;
         let small = self.files.small.clone();
         self.must(nfs3::write(&small, 0, &pattern(0, SMALL)))?;
-        self.files.link = self.must(nfs3::symlink(&dir, "link", LINK))?.handle;
-        self.files.long_link = self
-            .must(nfs3::symlink(&dir, "long", &long_target()))?
-            .handle;
-        self.files.many = self.must(nfs3::mkdir(&dir, "many"))?.handle;
+        self.files.link = self.make(nfs3::symlink(&dir, "link", LINK), &dir, "link")?;
+        self.files.long_link =
+            self.make(nfs3::symlink(&dir, "long", &long_target()), &dir, "long")?;
+        self.files.many = self.make(nfs3::mkdir(&dir, "many"), &dir, "many")?;
         let many = self.files.many.clone();
         for i in 0..NAMES {
             self.must(nfs3::create(&many, &many_name(i)))?;
         }
-        self.files.stale = self.must(nfs3::create(&dir, "stale"))?.handle;
+        self.files.stale = self.make(nfs3::create(&dir, "stale"), &dir, "stale")?;
         self.must(nfs3::remove(&dir, "stale"))?;
         let sizes = self.must(nfs3::fsinfo(&root))?.sizes;
         self.sizes = (sizes.0 as usize, sizes.1 as usize);
@@ -164,7 +185,8 @@ impl World {
         ];
         for handle in lasting.map(Clone::clone) {
             let attributes = self.must(nfs3::getattr(&handle))?.attributes;
-            self.known.extend(attributes.first().map(|a| (handle, *a)));
+            self.known
+                .extend(attributes.first().map(|a| (handle.to_vec(), *a)));
         }
         Ok(())
     }
@@ -287,9 +309,9 @@ impl World {
     }
 
     /// An empty file of the case's own.
-    pub fn fresh_file(&mut self) -> Result<Vec<u8>, String> {
+    pub fn fresh_file(&mut self) -> Result<Handle, String> {
         let (dir, name) = (self.files.dir.clone(), self.fresh_name());
-        Ok(self.must(nfs3::create(&dir, &name))?.handle)
+        self.make(nfs3::create(&dir, &name), &dir, &name)
     }
 
     pub fn exists(&mut self, name: &str) -> Result<bool, String> {

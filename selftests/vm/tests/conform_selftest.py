@@ -99,7 +99,7 @@ NARROW = [
     ("spoil-write", "P20 P20.xattr U11b", "other entries|another value|the file has|RPCERR|NFS status"),
     ("spoil-write", "P14 P14.v4 P15 P15.v4 U1.symlink U1.symlink4 P24.krb5.symlink", "another target|or others"),
     ("spoil-write", "P26.krb5*.v* P26y.* P25.krb5i.symlink P25.krb5p.symlink", "RPCERR|the file has"),
-    ("spoil-read", "C1 C01.* C05.alone* C05.first* C05.last* C08.* C14 C20 C25 C5 H1 M089 M098 M098b M102 M110 M111 M125"
+    ("spoil-read", "C1 C01.* C05.alone* C05.first* C05.middle* C05.last* C08.* C14 C20 C25 C5 H1 M089 M098 M098b M102 M110 M111 M125"
      " M178 P03.1 P03.3 P03.1024 P04.* P05.short P07.* P16.* P17* P22 P24.r* P24.krb5.inline P24.krb5.edge P25 P30.*big"
      " R7 R8 R13 R14 R15 R17 R24 R26b R27 U1.read* U6 U7 U10.w*",
      "not those of the file|others|another target|items \\(length|other data"),

@@ -11,6 +11,7 @@ use crate::{
     case::{check, full, skip, Case},
     explain::Seen,
     frame::Lists,
+    handle::Handle,
     message::Message,
     nfs3,
     nfs4::Compound,
@@ -50,7 +51,7 @@ fn unsupported(status: u32) -> bool {
 }
 
 /// A file with a list for so many users, made over TCP.
-fn listed(b: &mut Bench<'_>, users: u32) -> Result<Option<Vec<u8>>, String> {
+fn listed(b: &mut Bench<'_>, users: u32) -> Result<Option<Handle>, String> {
     let file = b.world.fresh_file()?;
     match b.world.tcp.call(nfs3::setacl(&file, users)) {
         Ok(results) if results.status == 0 => Ok(Some(file)),
@@ -140,7 +141,7 @@ fn lists() -> Vec<Case> {
                 succeeded(&seen)?;
                 // As if it had been set over TCP. GETACL would not show it: see GIVEN.
                 let other = listed(b, USERS)?.ok_or("no access control lists over TCP")?;
-                let list = |file: &[u8]| Compound::new(0).handle(file).attribute(12).call();
+                let list = |file: &Handle| Compound::new(0).handle(file).attribute(12).call();
                 let (_, now) = b.world.tcp.raw(list(&file))?;
                 let (_, right) = b.world.tcp.raw(list(&other))?;
                 check(right.len() > 12 * USERS as usize, || {
@@ -157,7 +158,7 @@ fn lists() -> Vec<Case> {
 
 /// SETXATTR of a long value, all in a Position-Zero chunk; then that it is there, over TCP. The
 /// session and the file; None if there are no such attributes.
-fn set(b: &mut Bench<'_>) -> Result<Option<([u8; 16], Vec<u8>, Seen)>, String> {
+fn set(b: &mut Bench<'_>) -> Result<Option<([u8; 16], Handle, Seen)>, String> {
     let (session, _, _) = session_of(b, 2, 0, (1024, 2))?;
     let file = b.world.fresh_file()?;
     let start = Compound::new(2).sequence(&session, 1, 0, false);

@@ -18,6 +18,7 @@ use crate::{
         Service::{self, Integrity, None as NoService, Privacy},
         Step,
     },
+    handle::Handle,
     message::Message,
     nfs3,
     nfs4::Compound,
@@ -91,7 +92,7 @@ fn read_call(b: &Bench<'_>, v4: bool, from: usize, len: usize) -> Call {
     }
 }
 
-fn write_call(v4: bool, file: &[u8], bytes: &[u8]) -> Call {
+fn write_call(v4: bool, file: &Handle, bytes: &[u8]) -> Call {
     if v4 {
         Compound::new(0).handle(file).write(0, bytes).call()
     } else {

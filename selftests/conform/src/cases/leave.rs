@@ -156,8 +156,8 @@ pub fn leave(b: &mut Bench<'_>, work: Work, how: Leave, rounds: u32) -> Result<S
     let mut broken = Vec::new();
     for round in 0..rounds {
         let files = Files {
-            own: b.world.fresh_file()?,
-            big: b.world.files.big.clone(),
+            own: b.world.fresh_file()?.to_vec(),
+            big: b.world.files.big.to_vec(),
         };
         let wait = b.world.unit * round / 4;
         if how == Leave::Kill {

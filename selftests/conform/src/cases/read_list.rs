@@ -6,6 +6,7 @@ use crate::{
     case::{check, full, one, Case},
     explain::Seen,
     frame::{Header, Lists, Segment, MSG},
+    handle::Handle,
     message::Message,
     nfs3,
     outcome::{Accept, Outcome, EC, OK, RPCERR},
@@ -16,7 +17,7 @@ use crate::{
 /// A WRITE3 of these bytes to a file of its own, whose data go by Read segments of
 /// these lengths (more than the data: the rest of the memory is zero).
 pub struct Write {
-    pub file: Vec<u8>,
+    pub file: Handle,
     pub data: Vec<u8>,
     pub call: Call,
     pub position: u32,

@@ -14,6 +14,7 @@ use crate::{
     case::{check, full, setup, skip, Case},
     explain::Seen,
     frame::NOMSG,
+    handle::Handle,
     message::Message,
     nfs3,
     outcome::{Outcome, OK},
@@ -168,7 +169,7 @@ fn two_callbacks(b: &mut Bench<'_>) -> Result<Seen, String> {
 }
 
 /// Writers that the server has to keep waiting, all at once.
-fn conflicts(b: &mut Bench<'_>, files: &[Vec<u8>]) -> Result<(), String> {
+fn conflicts(b: &mut Bench<'_>, files: &[Handle]) -> Result<(), String> {
     let text = |e: std::io::Error| format!("over TCP: {e}");
     for (i, file) in files.iter().enumerate() {
         let call = nfs3::write(file, 0, b"conflict").xid(0x7d00_0000 + i as u32);

@@ -15,6 +15,7 @@ use crate::{
     connection::Options,
     explain::{unexplained, Seen},
     frame::{words, Words},
+    handle::Handle,
     message::Message,
     nfs3,
     nfs4::Compound,
@@ -109,7 +110,7 @@ impl Session {
     }
 
     /// A file whose delegation we have; None if the server gives none.
-    pub fn delegated(&mut self, b: &mut Bench<'_>) -> Result<Option<Vec<u8>>, String> {
+    pub fn delegated(&mut self, b: &mut Bench<'_>) -> Result<Option<Handle>, String> {
         let until = Instant::now() + b.world.grace;
         loop {
             let file = b.world.fresh_file()?;

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0
+//! A file by the handles that NFS versions 3 and 4 have for it.
+
+use std::ops::Deref;
+
+/// No RFC has a server take a handle of one version for the other. By itself it is that of
+/// version 3.
+#[derive(Clone, Debug, Default)]
+pub struct Handle {
+    three: Vec<u8>,
+    /// Empty if the server does not have version 4.
+    pub four: Vec<u8>,
+}
+
+impl Handle {
+    pub fn new(three: Vec<u8>, four: Vec<u8>) -> Self {
+        Self { three, four }
+    }
+}
+
+impl Deref for Handle {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.three
+    }
+}
