@@ -75,6 +75,17 @@ impl Channel {
             }
         }
     }
+
+    pub fn expect(&self, kind: u32, limit: Duration) -> io::Result<Event> {
+        match self.wait(Instant::now() + limit) {
+            Some(event) if event.kind == kind => Ok(event),
+            Some(event) => Err(io::Error::other(event.name())),
+            None => Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "no event of the connection manager",
+            )),
+        }
+    }
 }
 
 impl Drop for Channel {
@@ -172,14 +183,7 @@ impl Id {
     }
 
     pub fn expect(&self, kind: u32, limit: Duration) -> io::Result<Event> {
-        match self.channel.wait(Instant::now() + limit) {
-            Some(event) if event.kind == kind => Ok(event),
-            Some(event) => Err(io::Error::other(event.name())),
-            None => Err(io::Error::new(
-                io::ErrorKind::TimedOut,
-                "no event of the connection manager",
-            )),
-        }
+        self.channel.expect(kind, limit)
     }
 
     pub fn verbs(&self) -> *mut sys::ibv_context {

@@ -31,14 +31,26 @@ pub struct Options {
     /// may use as its depth. Zero means that it cannot read.
     pub responder_resources: u8,
     pub initiator_depth: u8,
+    /// How often the server repeats what no Receive was there for. Of our own Sends the
+    /// server's answer says so, if `own` does not.
     pub rnr_retry: u8,
     pub retry: u8,
+    pub own: Option<Own>,
     pub port_space: u32,
     pub repost: bool,
     /// The Receives of these messages are lost.
     pub loses: Option<fn(&[u8]) -> bool>,
     /// Sends that may be under way.
     pub sends: usize,
+}
+
+/// What our queue pair is to do whatever the handshake says: a hostile client is not bound by it.
+#[derive(Clone, Copy)]
+pub struct Own {
+    /// How often our Sends are repeated that no Receive was there for.
+    pub rnr_retry: u8,
+    /// Reads and atomics under way, in either direction.
+    pub depth: u8,
 }
 
 impl Default for Options {
@@ -56,6 +68,7 @@ impl Default for Options {
             initiator_depth: 0,
             rnr_retry: 0,
             retry: 6,
+            own: None,
             port_space: sys::RDMA_PS_TCP,
             repost: true,
             loses: None,
@@ -134,6 +147,11 @@ impl Connection {
             inbox: VecDeque::new(),
             id,
         };
+        // With iWARP it is the device that brings the queue pair up.
+        // SAFETY: the identifier has a device.
+        if unsafe { (*(*this.id.verbs()).device).transport_type } == sys::IBV_TRANSPORT_IWARP {
+            this.options.own = None;
+        }
         // SAFETY: the context is the identifier's; what is made here is destroyed in drop().
         unsafe {
             this.completions = sys::ibv_create_comp_channel(this.id.verbs());
@@ -205,14 +223,30 @@ impl Connection {
 
     pub fn accept(&mut self) -> io::Result<()> {
         let mut parameters = self.parameters();
-        // SAFETY: identifier and parameters exist during the call.
-        if unsafe { sys::rdma_accept(self.id.raw, &mut parameters) } != 0 {
+        if self.options.own.is_some() {
+            self.raise(sys::IBV_QPS_RTS)?;
+            // SAFETY: the queue pair exists.
+            parameters.qp_num = unsafe { (*self.qp()).qp_num };
+        }
+        let mut accept = |id| {
+            // SAFETY: identifier and parameters exist during the call.
+            unsafe { sys::rdma_accept(id, &mut parameters) }
+        };
+        let done = match self.options.own {
+            Some(_) => self.without_qp(accept),
+            None => accept(self.id.raw),
+        };
+        if done != 0 {
             return Err(failed("rdma_accept"));
         }
         Ok(())
     }
 
     pub fn establish(&mut self, limit: Duration) -> io::Result<()> {
+        if self.options.own.is_some() {
+            self.half_open(sys::IBV_QPS_RTS, limit)?;
+            return self.complete_handshake();
+        }
         self.request()?;
         let event = self.id.expect(sys::RDMA_CM_EVENT_ESTABLISHED, limit)?;
         self.peer_depth = event.initiator_depth;
@@ -224,28 +258,38 @@ impl Connection {
     /// answered, without telling the server so: establish() would.
     pub fn half_open(&mut self, state: sys::ibv_qp_state, limit: Duration) -> io::Result<()> {
         self.request()?;
-        // librdmacm completes the handshake by itself of an identifier that has a queue pair.
-        let qp = self.qp();
-        // SAFETY: the identifier exists; its queue pair is put back before anything needs it.
-        unsafe { (*self.id.raw).qp = ptr::null_mut() };
-        let answer = self.id.expect(sys::RDMA_CM_EVENT_CONNECT_RESPONSE, limit);
-        // SAFETY: as above.
-        unsafe { (*self.id.raw).qp = qp };
-        self.peer = answer?.private;
-        for next in [sys::IBV_QPS_RTR, sys::IBV_QPS_RTS] {
+        let channel = self.id.channel.clone();
+        let answer =
+            self.without_qp(|_| channel.expect(sys::RDMA_CM_EVENT_CONNECT_RESPONSE, limit))?;
+        self.peer_depth = answer.initiator_depth;
+        self.peer = answer.private;
+        self.raise(state)
+    }
+
+    /// Bring the queue pair to a state, with what was agreed upon, or Options::own.
+    fn raise(&mut self, state: sys::ibv_qp_state) -> io::Result<()> {
+        for next in [sys::IBV_QPS_INIT, sys::IBV_QPS_RTR, sys::IBV_QPS_RTS] {
             let mut attributes = sys::ibv_qp_attr {
                 qp_state: next,
                 ..Default::default()
             };
             let mut mask = 0;
-            // SAFETY: identifier, queue pair and attributes exist during the calls.
-            unsafe {
-                if sys::rdma_init_qp_attr(self.id.raw, &mut attributes, &mut mask) != 0 {
-                    return Err(failed("rdma_init_qp_attr"));
+            // SAFETY: identifier and attributes exist during the call.
+            if unsafe { sys::rdma_init_qp_attr(self.id.raw, &mut attributes, &mut mask) } != 0 {
+                return Err(failed("rdma_init_qp_attr"));
+            }
+            if let Some(own) = self.options.own {
+                attributes.rnr_retry = own.rnr_retry;
+                attributes.max_rd_atomic = attributes.max_rd_atomic.max(own.depth);
+                attributes.max_dest_rd_atomic = attributes.max_dest_rd_atomic.max(own.depth);
+                if own.depth > 0 {
+                    attributes.qp_access_flags |=
+                        sys::IBV_ACCESS_REMOTE_READ | sys::IBV_ACCESS_REMOTE_ATOMIC;
                 }
-                if sys::ibv_modify_qp(qp, &mut attributes, mask) != 0 {
-                    return Err(failed("ibv_modify_qp"));
-                }
+            }
+            // SAFETY: queue pair and attributes exist during the call.
+            if unsafe { sys::ibv_modify_qp(self.qp(), &mut attributes, mask) } != 0 {
+                return Err(failed("ibv_modify_qp"));
             }
             if next == state {
                 break;
@@ -256,19 +300,25 @@ impl Connection {
 
     /// After half_open(): now tell the server.
     pub fn complete_handshake(&mut self) -> io::Result<()> {
-        let qp = self.qp();
-        // SAFETY: the identifier exists. rdma_establish() is for those without a queue pair, which
-        // is put back at once.
-        let done = unsafe {
-            (*self.id.raw).qp = ptr::null_mut();
-            let done = sys::rdma_establish(self.id.raw);
-            (*self.id.raw).qp = qp;
-            done
-        };
+        let done = self.without_qp(|id| {
+            // SAFETY: the identifier exists.
+            unsafe { sys::rdma_establish(id) }
+        });
         if done != 0 {
             return Err(failed("rdma_establish"));
         }
         Ok(())
+    }
+
+    /// librdmacm does more by itself with an identifier that has a queue pair.
+    fn without_qp<T>(&mut self, act: impl FnOnce(*mut sys::rdma_cm_id) -> T) -> T {
+        let (id, qp) = (self.id.raw, self.qp());
+        // SAFETY: the identifier exists; its queue pair is put back before anything else needs it.
+        unsafe { (*id).qp = ptr::null_mut() };
+        let result = act(id);
+        // SAFETY: as above.
+        unsafe { (*id).qp = qp };
+        result
     }
 
     fn qp(&self) -> *mut sys::ibv_qp {
@@ -540,6 +590,11 @@ impl Connection {
                 None => return false,
             }
         }
+    }
+
+    /// Whether our queue pair has what Options::own says.
+    pub fn unbound(&self) -> bool {
+        self.options.own.is_some()
     }
 
     pub fn cm_channel(&self) -> &Rc<Channel> {

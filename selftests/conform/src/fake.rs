@@ -26,7 +26,7 @@ use self::{
 };
 use crate::{
     cm::{self, Address, Id},
-    connection::{Connection, Event, Options},
+    connection::{Connection, Event, Options, Own},
     frame::{words, Segment, Words},
     memory::{failed, Access, Region},
     mutate::parse,
@@ -155,6 +155,12 @@ impl Server {
             },
             receive_size: if mutant.is("roomy") { 70_000 } else { 4096 },
             responder_resources: u8::from(mutant.is("open")),
+            // What the client's Sends do that no Receive is there for.
+            rnr_retry: if mutant.is("generous") { 7 } else { 0 },
+            own: mutant.is("careless").then_some(Own {
+                rnr_retry: 0,
+                depth: 1,
+            }),
             initiator_depth: event.initiator_depth.min(8),
             port_space,
             loses: leaky.then_some(no_call as fn(&[u8]) -> bool),
@@ -162,7 +168,7 @@ impl Server {
         };
         let mut connection = Connection::on(id, &options)?;
         let mut open = None;
-        if mutant.is("open") {
+        if mutant.is("open") || mutant.is("careless") {
             let region = Region::new(&connection.domain, 4096, Access::Open, 0)?;
             connection.say(&open_memory(&region));
             open = Some(region);
@@ -241,7 +247,7 @@ impl Server {
                 return Ok(());
             }
             "close" => return Err(std::io::ErrorKind::ConnectionAborted.into()),
-            "chunk" | "refuse" | "roomy" | "open" | "datagram" | "fragile" => chunk,
+            "chunk" | "refuse" | "roomy" | "open" | "careless" | "datagram" | "fragile" => chunk,
             "versions" => words(&[xid, vers, 32, 4, 1, 1, 1]),
             "yes" => words(&[xid, 1, 32, 0, 0, 0, 0, xid, 1, 0, 0, 0, 0]),
             "garbage" => words(&[xid, 1, 32, 0, 0, 0, 0, xid, 1, 0, 0, 0, 4]),

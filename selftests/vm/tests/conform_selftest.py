@@ -42,6 +42,7 @@ NARROW = [
     # A right peer but for one thing: its header.
     ("wrong-xid", "M041a K1 M039 R1 P16.* R13", "in answer to"),
     ("greedy:400", "M157 R2", "BROKEN|Broken|CLOSE|Close"),
+    ("generous:400", "M157 R2 C51 C52", "BROKEN|Broken|CLOSE|Close"),
     ("greedy:1000000", "M039 M040 M040b R1", "grant"),
     ("odd-versions", "M025 M026 M026b M027 M028 M030", "names versions"),
     ("own-version", "M025 M026 M026b M027 M028 M030", "with version"),
@@ -119,6 +120,7 @@ NARROW = [
     ("crowded", "C56 M147", "connection 9"),
     ("scarred", "C36b C39 C39b M137b M133 M134 M135 M137 M138 M138b M142", "not those of the file"),
     ("open", "M131r M131a M131w M155c", "let key|key 0x|in answer to"),
+    ("careless", "M131r M131a", "let key"),
     ("datagram", "M182", "OK, accepted"),
     ("roomy", "M153a M153b", "EC"),
     # ... callbacks

@@ -10,7 +10,7 @@ use crate::{
     answers::Answers,
     bench::Bench,
     case::{check, full, setup, skip, Case},
-    connection::Options,
+    connection::{Options, Own},
     explain::Seen,
     frame::Lists,
     message::Message,
@@ -21,12 +21,17 @@ use crate::{
     world::pattern,
 };
 
-/// Receives, and Sends, for so many calls at once.
+/// Receives, and Sends, for so many calls at once. A Receive that the server lacks for one of them
+/// breaks our queue pair: its answer may ask for repetitions without end, which would hide that.
 pub fn wide(calls: usize) -> Options {
     Options {
         receives: calls + 8,
         receive_size: 4096,
         sends: calls + 64,
+        own: Some(Own {
+            rnr_retry: 0,
+            depth: 0,
+        }),
         ..Options::default()
     }
 }
@@ -99,7 +104,10 @@ fn overrun(b: &mut Bench<'_>, more: usize, factor: usize, rnr_retry: u8) -> Resu
     }
     let count = grant * factor + more;
     b.reconnect(&Options {
-        rnr_retry,
+        own: Some(Own {
+            rnr_retry,
+            depth: 0,
+        }),
         ..wide(count)
     })?;
     b.must(Call::null())?;
@@ -131,8 +139,8 @@ pub fn cases() -> Vec<Case> {
         full(
             "M150",
             "8166 3.3.1",
-            "three times the grant at once",
-            OK | CLOSE | BROKEN,
+            "three times the grant at once, RNR retry 7",
+            OK | CLOSE,
             |b| overrun(b, 0, 3, 7),
         ),
         full(

@@ -17,6 +17,10 @@ const MUTANTS: &[(&str, &str)] = &[
     ("spill", "writes in front of each segment, then ERR_CHUNK"),
     ("roomy", "takes longer messages than it says"),
     ("open", "lets its memory be read and written"),
+    (
+        "careless",
+        "the same, though it allows no Reads in its answer",
+    ),
     ("fragile", "closes all connections when one fails"),
     ("datagram", "accepts datagram connections, too"),
     (
@@ -63,6 +67,10 @@ const MUTANTS: &[(&str, &str)] = &[
     ("longer", "adds four bytes to a reply"),
     ("wrong-xid", "answers with another XID"),
     ("greedy", "grants N credits (400)"),
+    (
+        "generous",
+        "the same, and Sends without a Receive are repeated without end",
+    ),
     (
         "lossy",
         "does not answer every Nth call of a connection (16)",
@@ -171,7 +179,7 @@ impl Mutant {
 
     /// What it grants.
     pub fn credits(&self) -> u32 {
-        match self.is("greedy") {
+        match self.is("greedy") || self.is("generous") {
             true => self.number(400),
             false => 32,
         }
