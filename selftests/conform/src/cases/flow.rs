@@ -369,21 +369,26 @@ pub fn cases() -> Vec<Case> {
         full(
             "C37",
             "8166 3.4.5",
-            "16 WRITEs at once, each from 128 segments of 4096",
+            "WRITEs, as many at once as granted, each from 128 segments of 1024",
             OK,
             |b| {
+                let grant = granted(b)?.min(128);
+                b.reconnect(&wide(grant))?;
+                b.must(Call::null())?;
                 let count = ((b.call_limit()? - 200) / 24).min(128);
+                // All from one region, and no two have the same data.
+                let (len, step) = (count * 1024, 4097);
+                let bytes = pattern(0, len + grant * step);
+                let region = b.region(bytes.len())?;
+                b.fill(region, 0, &bytes);
                 let mut sent = Vec::new();
                 let mut files = Vec::new();
-                for i in 0..16usize {
+                for from in (0..grant).map(|i| i * step) {
                     let file = b.world.fresh_file()?;
-                    let data = pattern(i * 31, count * 4096);
-                    let call = b.number(nfs3::write(&file, 0, &data));
-                    let region = b.region(data.len())?;
-                    b.fill(region, 0, &data);
+                    let call = b.number(nfs3::write(&file, 0, &bytes[from..from + len]));
                     let position = call.item(0).0 as u32;
                     let reads = (0..count)
-                        .map(|s| (position, b.segment(region, s * 4096, 4096)))
+                        .map(|s| (position, b.segment(region, from + s * 1024, 1024)))
                         .collect();
                     let header = crate::frame::Header::new(
                         call.xid,
@@ -394,17 +399,20 @@ pub fn cases() -> Vec<Case> {
                         },
                     );
                     sent.push(Message::new(header, &call.reduced(0).0, call.kind));
-                    files.push((file, data));
+                    files.push((file, from));
                 }
                 sent.iter().try_for_each(|m| b.post(m))?;
-                let answers = b.answers(&sent, 16)?;
+                let answers = b.answers(&sent, grant)?;
                 all_ok(&answers)?;
-                for (file, data) in &files {
-                    check(&b.world.content(file, 1 << 20)? == data, || {
-                        "other data were stored".into()
-                    })?;
+                for (file, from) in files {
+                    check(
+                        b.world.content(&file, 1 << 20)? == bytes[from..from + len],
+                        || "other data were stored".into(),
+                    )?;
                 }
-                Ok(answers.seen[0][0].clone())
+                let mut seen = answers.seen[0][0].clone();
+                seen.note = format!("{grant} WRITEs");
+                Ok(seen)
             },
         ),
     ];

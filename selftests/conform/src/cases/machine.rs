@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use super::{
-    flow::all_ok,
+    flow::{all_ok, granted},
     length::null,
     write_list::{good_read, read_call},
 };
@@ -23,7 +23,7 @@ use crate::{
     world::{pattern, BIG},
 };
 
-/// WRITEs under way at once.
+/// WRITEs under way at once, if as many are granted.
 const DEPTH: usize = 32;
 
 /// WRITEs of 1 MiB, all from one region: for each answer another one is sent.
@@ -37,6 +37,7 @@ struct Busy {
 impl Busy {
     fn new(b: &mut Bench<'_>, options: &Options) -> Result<Self, String> {
         b.reconnect(options)?;
+        let grant = granted(b)?;
         let file = b.world.fresh_file()?;
         let data = pattern(0, BIG);
         let region = b.region(BIG)?;
@@ -47,7 +48,7 @@ impl Busy {
             waiting: Vec::new(),
             answered: 0,
         };
-        for _ in 0..DEPTH {
+        for _ in 0..DEPTH.min(grant) {
             busy.post(b)?;
         }
         Ok(busy)
@@ -176,9 +177,10 @@ fn link_down(b: &mut Bench<'_>, retry: u8, outage: Duration) -> Result<Seen, Str
 /// Calls that nfsd has to put aside, as rpc.mountd does not say what they may.
 fn deferred(b: &mut Bench<'_>, leave: bool) -> Result<Seen, String> {
     b.reconnect(&Options::default())?;
+    let count = granted(b)?.min(24);
     let root = b.world.files.root.clone();
     let mut sent = Vec::new();
-    for i in 0..24 {
+    for i in 0..count {
         let call = b.number(nfs3::getattr(&root));
         let lists = match i % 3 {
             0 => Lists::default(),
@@ -229,9 +231,10 @@ fn no_memory(b: &mut Bench<'_>) -> Result<Seen, String> {
     let mut closed = 0;
     for _ in 0..10 {
         b.reconnect(&Options::default())?;
+        let count = granted(b)?.min(24);
         let root = b.world.files.root.clone();
         let mut sent = Vec::new();
-        for _ in 0..8 {
+        while sent.len() < count {
             sent.push(null(b));
             let call = b.number(nfs3::getattr(&root));
             sent.push(Message::inline(&call, Lists::default()));
@@ -239,6 +242,7 @@ fn no_memory(b: &mut Bench<'_>) -> Result<Seen, String> {
             let call = read_call(b, 0, 4096);
             sent.push(Message::inline(&call, Lists::write(chunk)));
         }
+        sent.truncate(count);
         b.world.hook("memory-short")?;
         let posted = sent.iter().try_for_each(|m| b.post(m));
         let end = end(b, &sent, sent.len());

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Group D: how much Read chunks hold (M059 to M068, M084).
 
-use super::read_list::{write_case, Write};
+use super::{
+    flow::{granted, wide},
+    read_list::{write_case, Write},
+};
 use crate::{
     bench::Bench,
     case::{check, full, one, skip, Case},
@@ -243,17 +246,19 @@ pub fn cases() -> Vec<Case> {
     cases.push(full(
         "M068",
         "8267 6.4.2",
-        "32 messages of many Read chunks at once",
+        "messages of many Read chunks, as many at once as granted",
         EC | OK | RPCERR,
         move |b| {
-            let messages = (0..32).map(|_| many(b)).collect::<Result<Vec<_>, _>>()?;
+            let grant = granted(b)?.min(128);
+            b.reconnect(&wide(grant))?;
             b.must(Call::null())?;
+            let messages = (0..grant).map(|_| many(b)).collect::<Result<Vec<_>, _>>()?;
             messages.iter().try_for_each(|m| b.post(m))?;
-            let answers = b.answers(&messages, 32)?;
+            let answers = b.answers(&messages, grant)?;
             check(answers.end.is_none(), || {
                 format!("after {} answers: {:?}", answers.count, answers.end)
             })?;
-            let first = answers.seen[0][0].clone();
+            let mut first = answers.seen[0][0].clone();
             check(
                 answers
                     .seen
@@ -261,6 +266,7 @@ pub fn cases() -> Vec<Case> {
                     .all(|s| s.len() == 1 && s[0].outcome == first.outcome),
                 || "the answers differ".into(),
             )?;
+            first.note = format!("{grant} messages");
             Ok(first)
         },
     ));
