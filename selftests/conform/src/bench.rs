@@ -52,6 +52,10 @@ pub struct Bench<'w> {
     pub taken: Option<Option<Taken>>,
     /// Those that were made.
     sessions: Vec<[u8; 16]>,
+    /// The case is about messages that are longer than what the server takes.
+    pub longer: bool,
+    /// Why the case cannot be run with this server.
+    pub lacks: Option<String>,
     /// A session on this connection has, or has been asked for, callbacks.
     pub backchannel: bool,
     connection: Option<Connection>,
@@ -74,6 +78,8 @@ impl<'w> Bench<'w> {
             invalidated: Vec::new(),
             taken: None,
             sessions: Vec::new(),
+            longer: false,
+            lacks: None,
             backchannel: false,
             connection,
             options,
@@ -175,6 +181,12 @@ impl<'w> Bench<'w> {
                 regions: regions.collect(),
             });
             return Err("taken, not sent".into());
+        }
+        let (len, limit) = (message.bytes.len(), self.call_limit()?);
+        if len > limit && !self.longer {
+            let why = format!("a message of {len} bytes, the server takes {limit}");
+            self.lacks = Some(why.clone());
+            return Err(why);
         }
         let mut step = json!({ "sent": hex(&message.bytes), "opcode": kind.name() });
         if !message.lists.reads.is_empty() {

@@ -140,20 +140,25 @@ impl Server {
             return Ok(());
         }
         let leaky = mutant.is("leaky");
+        let plain = mutant.is("proxy-plain");
+        let most = if plain { 1024 } else { 4096 };
         let mine = Settings {
             flags: u8::from(mutant.invalidates()),
             send: 3,
             receive: 3,
         };
         let options = Options {
-            private: mine.encode(),
+            private: if plain { Vec::new() } else { mine.encode() },
             receives: match port_space {
                 sys::RDMA_PS_UDP => 0,
                 // More than the grant by the suite's own calls.
                 _ if leaky => 34,
                 _ => 64,
             },
-            receive_size: if mutant.is("roomy") { 70_000 } else { 4096 },
+            receive_size: match mutant.name() {
+                "roomy" => 70_000,
+                _ => most,
+            },
             responder_resources: u8::from(mutant.is("open")),
             // What the client's Sends do that no Receive is there for.
             rnr_retry: if mutant.is("generous") { 7 } else { 0 },
@@ -176,7 +181,7 @@ impl Server {
         connection.accept()?;
         let theirs = Settings::find(&event.private);
         let client = Client {
-            threshold: theirs.map_or(1024, |s| Settings::bytes(s.receive).min(4096)),
+            threshold: theirs.map_or(1024, |s| Settings::bytes(s.receive).min(most)),
             readable: event.initiator_depth > 0,
             invalidates: theirs.is_some_and(|s| s.flags & 1 != 0),
         };

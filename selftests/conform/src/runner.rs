@@ -7,7 +7,7 @@ use serde_json::{json, Value};
 
 use crate::{
     bench::Bench,
-    case::Case,
+    case::{skip, Case},
     connection::{Connection, Options},
     outcome::Outcome,
     profile::{entries, Failure, Profile},
@@ -61,6 +61,10 @@ impl<'a> Runner<'a> {
         let run = std::panic::AssertUnwindSafe(|| (case.run)(&mut bench));
         let result =
             std::panic::catch_unwind(run).unwrap_or_else(|_| Err("the case panicked".into()));
+        let result = match bench.lacks.take() {
+            Some(why) if result.is_err() => Ok(skip(why)),
+            _ => result,
+        };
         let mut failures = Vec::new();
         let seen = match &result {
             Ok(seen) => {

@@ -20,6 +20,8 @@ OUTCOMES = re.compile(r" ((?:OK|RPCERR|DROP|EV|EC|CLOSE|REFUSE|BROKEN|\|)+) ")
 RIGHT = {
     "proxy": None,
     "proxy-invalidate": "C3 C3.two C4 C05.* M129 M130 R7 R10 P22",
+    # It announces nothing: what is longer than 1,024 bytes cannot be sent to it.
+    "proxy-plain": "C04.bytes C14 M096 M115 M153a M153b M166 P03.* P10 P24.krb5.inline P25.krb5[ip].inline",
 }
 # What hooks that do nothing leave without a verdict.
 HOOKS = "M142 M142b M146 M146b"
@@ -153,7 +155,7 @@ UNSEEN = {
     "P21b": "the server behind the peer gives no layouts",
 }
 # A machine under load takes longer than these units for a right answer, but for scripted peers.
-PATIENCE = {"proxy": 5000, "proxy-invalidate": 5000, "callback-late": 5000, **dict.fromkeys(("mute", "deaf", "lossy", "scarred"), 300)}
+PATIENCE = {**dict.fromkeys((*RIGHT, "callback-late"), 5000), **dict.fromkeys(("mute", "deaf", "lossy", "scarred"), 300)}
 
 
 def peer(lab, where, mutant, ids):

@@ -425,6 +425,7 @@ pub fn cases() -> Vec<Case> {
             CLOSE,
             move |b| {
                 let limit = b.call_limit()?;
+                b.longer = true;
                 let message = null(b).and(&vec![0; limit + len - 68]);
                 b.ask(&message)
             },

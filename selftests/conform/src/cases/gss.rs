@@ -393,13 +393,16 @@ fn of_service(service: Service) -> Vec<Case> {
                 let root = b.world.files.root.clone();
                 let message = inline(b, nfs3::getattr(&root), service, Lists::default())?;
                 succeeded(&b.ask(&message)?)?;
-                for len in [0, 1, 2, 3, 5, 1000, 3500] {
+                // What is around the data may have so many bytes.
+                let around = 596;
+                let most = b.threshold() - around;
+                for len in [0, 1, 2, 3, 5, 1000, 3500].map(|len: usize| len.min(most)) {
                     let call = read_call(b, false, 3, len);
                     let message = inline(b, call, service, Lists::default())?;
                     data(&b.ask(&message)?, &pattern(3, len), false)?;
                 }
                 let file = b.world.fresh_file()?;
-                let bytes = pattern(5, 1001);
+                let bytes = pattern(5, 1001.min(b.call_limit()? - around));
                 let call = write_call(false, &file, &bytes);
                 let message = inline(b, call, service, Lists::default())?;
                 let seen = b.ask(&message)?;

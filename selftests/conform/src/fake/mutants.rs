@@ -31,6 +31,10 @@ const MUTANTS: &[(&str, &str)] = &[
         "proxy-invalidate",
         "nothing: the same, keys are invalidated",
     ),
+    (
+        "proxy-plain",
+        "nothing: the same, without a word of its own, and 1,024 bytes at most",
+    ),
     ("unechoed", "leaves chunks out of its replies"),
     ("unused", "uses no Write chunk"),
     ("full", "says that chunks are full"),
