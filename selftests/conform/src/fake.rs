@@ -73,7 +73,7 @@ fn listen(address: SocketAddr, port_space: u32) -> std::io::Result<Id> {
         if sys::rdma_bind_addr(listener.raw, address.pointer()) != 0 {
             return Err(failed("rdma_bind_addr"));
         }
-        if sys::rdma_listen(listener.raw, 64) != 0 {
+        if sys::rdma_listen(listener.raw, 512) != 0 {
             return Err(failed("rdma_listen"));
         }
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Group G: connections that end at a bad moment (M133 to M144).
 
+use std::time::Instant;
+
 use super::{
     faults::fatal,
     leave::{leave, Leave, Work},
@@ -9,12 +11,14 @@ use super::{
     write_list::read_call,
 };
 use crate::{
+    bench::Bench,
     case::{check, full, Case},
-    connection::Options,
+    connection::{Connection, Event, Options},
+    explain::{explain, Seen},
     frame::Lists,
     message::Message,
     nfs3,
-    outcome::{CLOSE, EC, OK},
+    outcome::{Outcome, CLOSE, EC, OK},
     rpc::Call,
     world::{pattern, SMALL},
 };
@@ -147,19 +151,9 @@ pub fn cases() -> Vec<Case> {
     cases.push(full(
         "M144",
         "8166 3.1",
-        "connect, one call, close: 60 times",
+        "8 clients at once: connect, one call, close, 20 times each",
         OK,
-        |b| {
-            for _ in 0..60 {
-                b.reconnect(&Options {
-                    receives: 4,
-                    ..Options::default()
-                })?;
-                b.succeed(Call::null())?;
-                b.evidence.clear();
-            }
-            b.succeed(Call::null())
-        },
+        churn,
     ));
     cases.push(full(
         "C29",
@@ -192,4 +186,41 @@ pub fn cases() -> Vec<Case> {
         },
     ));
     cases
+}
+
+/// Connections that come and go, of several threads at once.
+fn churn(b: &mut Bench<'_>) -> Result<Seen, String> {
+    let (server, limit) = (b.world.server, b.world.limit());
+    let options = Options {
+        receives: 4,
+        ..Options::default()
+    };
+    let client = |number: u32| -> Result<(), String> {
+        for i in 0..20 {
+            let mut one = Connection::connect(server, &options, limit)
+                .map_err(|e| format!("connect: {e}"))?;
+            let call = Call::null().xid(0x1c00_0000 | number << 8 | i);
+            let sent = Message::inline(&call, Lists::default());
+            one.send(&sent.bytes).map_err(|e| e.to_string())?;
+            let until = Instant::now() + limit;
+            let bytes = loop {
+                match one.next(until) {
+                    Some(Event::Received { bytes, .. }) => break bytes,
+                    Some(Event::Sent) => {}
+                    other => return Err(format!("connection {i} of client {number}: {other:?}")),
+                }
+            };
+            let seen = explain(&bytes, &sent, &|_| None)?;
+            check(seen.outcome == Outcome::Ok, || seen.describe())?;
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let client = &client;
+        let all: Vec<_> = (0..8).map(|n| scope.spawn(move || client(n))).collect();
+        all.into_iter()
+            .map(|one| one.join())
+            .try_for_each(|ended| ended.unwrap_or_else(|_| Err("a client panicked".into())))
+    })?;
+    b.succeed(Call::null())
 }
