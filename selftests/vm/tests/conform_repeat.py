@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Raw RPC-over-RDMA: memory faults 100 times, teardown, which has 12 and more rounds in each case, 20 times."""
+"""Raw RPC-over-RDMA again and again: memory faults, teardown, credits, and what the machines do meanwhile."""
 # Tier: full
 # Sources: selftests/conform
 # Without: selftests/conform/src/fake
+# Parts: 12
 
 import os
 import sys
@@ -10,13 +11,29 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "conform"))
 import vm  # noqa: E402
 
-FAULTS = "M116..M132,R35"
-ROUNDS = "M133..M135,M137..M141,M143..M145,M149..M158,C25,C29,C36,C39"
-# These wait for seconds each.
-MACHINE = "M142,M142b,M146,M146b,M147"
+# (cases, how often each)
+PARTS = [
+    ("M116..M122,R35", 100),
+    ("M123..M132", 100),
+    ("M133..M135,M137..M141,M145", 20),
+    ("C36*,C39*", 20),
+    ("M143,M143b,M144,C44,C57", 10),
+    ("M149..M156,M158,R2,C37,C51,M068,H1", 20),
+    # 100,000 calls.
+    ("M157", 50),
+    # 200,000 calls.
+    ("C52", 20),
+    # 10,000 READs.
+    ("C25", 50),
+    # 2,500 connections.
+    ("C29", 100),
+    # 10,000 calls on 112 connections.
+    ("C06", 112),
+    # These wait for seconds each.
+    ("M142,M142b,M146,M146b,M147", 5),
+]
 
 
-def test(lab):
-    vm.check(lab, "conform_faults", f"--only {FAULTS} --repeat 100", limit=3000)
-    vm.check(lab, "conform_rounds", f"--only {ROUNDS} --repeat 20", limit=3000)
-    vm.check(lab, "conform_machine", f"--only {MACHINE} --repeat 5", limit=3000)
+def test(lab, part):
+    cases, times = PARTS[part]
+    vm.check(lab, f"conform_repeat.{part}", f"--only {cases} --repeat {times}", limit=3000)
