@@ -58,6 +58,8 @@ pub struct Bench<'w> {
     pub lacks: Option<String>,
     /// A session on this connection has, or has been asked for, callbacks.
     pub backchannel: bool,
+    /// What was waited for last, as long as anything is, has not come.
+    pub hung: bool,
     connection: Option<Connection>,
     options: Options,
     threshold: usize,
@@ -81,6 +83,7 @@ impl<'w> Bench<'w> {
             longer: false,
             lacks: None,
             backchannel: false,
+            hung: false,
             connection,
             options,
             threshold: 4096,
@@ -261,6 +264,7 @@ impl<'w> Bench<'w> {
         immediate: bool,
     ) -> Result<(), String> {
         self.note("received", hex(bytes));
+        self.hung = false;
         if let Some(key) = invalidated {
             self.note("invalidated", format!("{key:#x}"));
             self.invalidated.push(key);
@@ -376,7 +380,10 @@ impl<'w> Bench<'w> {
         self.post(&probe)?;
         let until = Instant::now() + self.world.limit();
         match self.next_message(until)? {
-            Next::Silence => return Ok(Seen::only(Outcome::Hang)),
+            Next::Silence => {
+                self.hung = true;
+                return Ok(Seen::only(Outcome::Hang));
+            }
             Next::Message(bytes) => {
                 if bytes.get(..4) != Some(&xid.to_be_bytes()) {
                     // Late, but an answer. The probe's has to follow.
@@ -438,6 +445,8 @@ impl<'w> Bench<'w> {
                     out.count += 1;
                 }
                 Next::Silence => {
+                    // arrived() waits for nothing.
+                    self.hung = !wait.is_zero();
                     out.end = Some(Outcome::Hang);
                     break;
                 }
@@ -474,7 +483,10 @@ impl<'w> Bench<'w> {
                     }
                     self.nothing_more()?;
                 }
-                Next::Silence => return Err("HANG: a probe after the case is not answered".into()),
+                Next::Silence => {
+                    self.hung = true;
+                    return Err("HANG: a probe after the case is not answered".into());
+                }
                 Next::Closed => return Err("the connection was closed after the case".into()),
                 Next::Broken(text) => {
                     return Err(format!("the queue pair broke after the case: {text}"))

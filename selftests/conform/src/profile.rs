@@ -80,6 +80,8 @@ pub struct Failure {
     pub text: String,
     /// The case was the last thing that this server, or its connections, stood.
     pub fatal: bool,
+    /// What was waited for last never came.
+    pub hang: bool,
 }
 
 impl Failure {
@@ -87,17 +89,26 @@ impl Failure {
         Self {
             text: text.into(),
             fatal: false,
+            hang: false,
         }
     }
 
     pub fn fatal(text: String) -> Self {
-        Self { text, fatal: true }
+        Self {
+            fatal: true,
+            ..Self::new(text)
+        }
+    }
+
+    pub fn hung(self, hang: bool) -> Self {
+        Self { hang, ..self }
     }
 
     /// Whether a profile may say that a server is so. Silence and what harms others may not be so
     /// anywhere.
     pub fn may_be(&self) -> bool {
-        !self.fatal && !self.text.contains(Outcome::Hang.name())
+        // Some cases wait by themselves, and only say so.
+        !self.fatal && !self.hang && !self.text.contains(Outcome::Hang.name())
     }
 
     /// Bytes that nothing explains, or memory that was written: a profile has to admit that as such.

@@ -69,17 +69,19 @@ impl<'a> Runner<'a> {
         let seen = match &result {
             Ok(seen) => {
                 if !case.accept.has(seen.outcome) {
-                    failures.push(Failure::new(seen.describe()));
+                    let hang = seen.outcome == Outcome::Hang;
+                    failures.push(Failure::new(seen.describe()).hung(hang));
                 }
                 seen.describe()
             }
             Err(text) => {
-                failures.push(Failure::new(text));
+                failures.push(Failure::new(text).hung(bench.hung));
                 "VIOLATION".to_string()
             }
         };
+        bench.hung = false;
         if let Err(text) = bench.finish() {
-            failures.push(Failure::new(text));
+            failures.push(Failure::new(text).hung(bench.hung));
         }
         let evidence = std::mem::take(&mut bench.evidence);
         drop(bench);

@@ -114,6 +114,7 @@ impl Busy {
                 None => {}
                 Some(Outcome::Hang) => {
                     let missing = self.waiting.len();
+                    b.hung = true;
                     return Err(format!(
                         "HANG: {missing} calls were not answered, and the connection is open"
                     ));
