@@ -65,6 +65,7 @@ fn run(options: Options) -> Result<bool, String> {
     if let Some(stranger) = profile.ids().find(|id| !cases.iter().any(|c| &c.id == *id)) {
         return Err(format!("the profile names {stranger}, which is no case"));
     }
+    profile.narrow(&mut cases)?;
     cases.retain(|c| options.selects(&c.id));
     if options.list {
         cases.iter().for_each(|c| {

@@ -69,9 +69,35 @@ pub const CLOSE: Accept = Accept(1 << Outcome::Close as u16);
 pub const REFUSE: Accept = Accept(1 << Outcome::Refuse as u16);
 pub const BROKEN: Accept = Accept(1 << Outcome::Broken as u16);
 
+/// Those that can be right.
+const ALL: [Outcome; 8] = [
+    Outcome::Ok,
+    Outcome::RpcError,
+    Outcome::Drop,
+    Outcome::Versions,
+    Outcome::Chunk,
+    Outcome::Close,
+    Outcome::Refuse,
+    Outcome::Broken,
+];
+
 impl Accept {
     pub fn has(self, outcome: Outcome) -> bool {
         outcome == Outcome::Skip || self.0 & outcome.bit() != 0
+    }
+
+    pub fn contains(self, other: Self) -> bool {
+        self.0 | other.0 == self.0
+    }
+
+    /// By the names of outcomes; None if one has none, or there are none.
+    pub fn of(names: &[&str]) -> Option<Self> {
+        let mut all = Self(0);
+        for name in names {
+            let known = ALL.into_iter().find(|o| o.name() == *name)?;
+            all.0 |= known.bit();
+        }
+        (all.0 != 0).then_some(all)
     }
 }
 
@@ -85,9 +111,7 @@ impl std::ops::BitOr for Accept {
 
 impl fmt::Display for Accept {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use Outcome::*;
-        let all = [Ok, RpcError, Drop, Versions, Chunk, Close, Refuse, Broken];
-        let names: Vec<_> = all
+        let names: Vec<_> = ALL
             .into_iter()
             .filter(|o| self.has(*o))
             .map(Outcome::name)

@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::{explain::UNEXPLAINED, outcome::Outcome};
+use crate::{
+    case::Case,
+    explain::UNEXPLAINED,
+    outcome::{Accept, Outcome},
+};
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -15,6 +19,20 @@ pub struct Profile {
     pub server: String,
     #[serde(default)]
     pub differs: Vec<Difference>,
+    #[serde(default)]
+    pub narrow: Vec<Narrow>,
+}
+
+/// Where the RFCs leave a choice, and this server's is known: any other is a regression.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Narrow {
+    /// Ids of cases.
+    pub ids: Vec<String>,
+    /// Outcomes, by their names.
+    pub accepts: Vec<String>,
+    /// Why, for the reader.
+    pub reason: String,
 }
 
 #[derive(Deserialize)]
@@ -48,6 +66,25 @@ impl Profile {
         }
     }
 
+    /// Leave of what cases accept only what this server is known to answer.
+    pub fn narrow(&self, cases: &mut [Case]) -> Result<(), String> {
+        for entry in &self.narrow {
+            let names: Vec<_> = entry.accepts.iter().map(String::as_str).collect();
+            let known = |case: &&mut Case| entry.ids.contains(&case.id);
+            for case in cases.iter_mut().filter(known) {
+                case.accept = Accept::of(&names)
+                    .filter(|accept| case.accept.contains(*accept))
+                    .ok_or_else(|| {
+                        format!(
+                            "the profile narrows {} to {names:?} ({}): there are {}",
+                            case.id, entry.reason, case.accept
+                        )
+                    })?;
+            }
+        }
+        Ok(())
+    }
+
     fn find(&self, id: &str) -> Option<&Difference> {
         self.differs.iter().find(|d| d.ids.iter().any(|i| i == id))
     }
@@ -70,7 +107,8 @@ impl Profile {
     }
 
     pub fn ids(&self) -> impl Iterator<Item = &String> {
-        self.differs.iter().flat_map(|d| &d.ids)
+        let narrowed = self.narrow.iter().flat_map(|n| &n.ids);
+        self.differs.iter().flat_map(|d| &d.ids).chain(narrowed)
     }
 }
 
