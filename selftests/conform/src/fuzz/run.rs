@@ -20,26 +20,26 @@ pub fn run(server: SocketAddr, options: &Options, count: u64) -> Result<bool, St
     let begin = Instant::now();
     let stop = AtomicBool::new(false);
     let share = count.div_ceil(options.jobs.into());
-    println!("1..1");
-    let results: Vec<_> = thread::scope(|scope| {
+    let results: Result<Vec<_>, _> = thread::scope(|scope| {
         let start = |part| {
             let from = u64::from(part) * share;
             let range = options.fuzz_from + from..options.fuzz_from + count.min(from + share);
             let stop = &stop;
             scope.spawn(move || {
                 let tally = part_of(server, options, part, range, stop);
-                stop.fetch_or(!tally.failures.is_empty(), Ordering::Relaxed);
+                let over = tally.as_ref().is_ok_and(|t| t.failures.is_empty());
+                stop.fetch_or(!over, Ordering::Relaxed);
                 tally
             })
         };
         let threads: Vec<_> = (0..options.jobs).map(start).collect();
         let joined = threads
             .into_iter()
-            .map(|t| t.join().unwrap_or_else(|_| failed("a thread panicked")));
+            .map(|t| t.join().unwrap_or_else(|_| Ok(failed("a thread panicked"))));
         joined.collect()
     });
     let mut all = Tally::default();
-    for mut result in results {
+    for mut result in results? {
         all.closed += result.closed;
         all.failures.append(&mut result.failures);
         for (name, n) in result.counts {
@@ -49,11 +49,12 @@ pub fn run(server: SocketAddr, options: &Options, count: u64) -> Result<bool, St
     let seconds = begin.elapsed().as_secs_f64();
     let judged: u64 = all.counts.values().sum();
     let rate = judged as f64 / seconds;
-    for failure in &all.failures {
-        println!(
-            "not ok 1 - {}",
-            failure["reason"].as_str().unwrap_or_default()
-        );
+    println!("1..1");
+    for (number, failure) in all.failures.iter().enumerate() {
+        // Several threads may each have found something.
+        let verdict = if number == 0 { "not ok 1 -" } else { "# also:" };
+        let reason = failure["reason"].as_str().unwrap_or_default();
+        println!("{verdict} {reason}");
         if let Some(again) = failure["again"].as_str() {
             println!("# again: {again}");
         }
@@ -95,27 +96,20 @@ fn part_of(
     part: u32,
     range: Range<u64>,
     stop: &AtomicBool,
-) -> Tally {
-    let made = World::new(server, options, part).and_then(|mut world| {
-        world.open_control()?;
-        Ok(world)
-    });
-    let mut world = match made {
-        Ok(world) => world,
-        Err(text) => return failed(&text),
-    };
-    let tally = match Fuzzer::new(&mut world, options.seed) {
-        Ok(mut fuzzer) => {
-            if let Err(text) = fuzzer.run(range, stop) {
-                let failure = fuzzer.failure(&text);
-                fuzzer.tally.failures.push(failure);
-            }
-            fuzzer.tally
-        }
-        Err(text) => failed(&text),
-    };
+) -> Result<Tally, String> {
+    let mut world = World::new(server, options, part)?;
+    if let Err(text) = world.open_control() {
+        world.clean();
+        return Err(text);
+    }
+    let mut fuzzer = Fuzzer::new(&mut world, options.seed)?;
+    if let Err(text) = fuzzer.run(range, stop) {
+        let failure = fuzzer.failure(&text);
+        fuzzer.tally.failures.push(failure);
+    }
+    let tally = fuzzer.tally;
     if tally.failures.is_empty() {
         world.clean();
     }
-    tally
+    Ok(tally)
 }
