@@ -7,6 +7,7 @@
 mod bases;
 mod run;
 mod shapes;
+mod watch;
 
 pub use run::run;
 
@@ -20,15 +21,16 @@ use std::{
 use serde_json::{json, Value};
 
 use shapes::Shape;
+use watch::Written;
 
 use crate::{
     connection::{self, Connection, Event},
     explain::{explain, is_call, unexplained, Seen},
     frame::{hex, Lists, Segment},
     handle::Handle,
-    memory::{Region, GUARD},
+    memory::Region,
     message::Message,
-    outcome::Outcome,
+    outcome::{Accept, Outcome},
     rpc::{Call, Kind},
     world::World,
 };
@@ -44,11 +46,10 @@ const WHOLE: usize = 4;
 /// Regions that are kept for late answers before a new connection is made.
 const KEPT: usize = 64;
 
-/// A region, what it held when it was last looked at, and where the server may write.
+/// A region, and what it held when it was last looked at.
 struct Watched {
     region: Region,
     before: Vec<u8>,
-    open: Vec<bool>,
 }
 
 /// A message that was sent, and the XID of the call in it.
@@ -58,6 +59,12 @@ struct Sent {
     inner: u32,
     /// The server may not close the connection because of it.
     stays: bool,
+    /// What the server has to answer, if that is certain.
+    must: Option<Accept>,
+    /// The Payload stream, if no data are missing in it.
+    call: Vec<u8>,
+    /// What is in the file if the server carries it out.
+    written: Option<Written>,
     answer: Answer,
 }
 
@@ -75,6 +82,7 @@ struct Waiting {
     number: u64,
     xids: [u32; 2],
     stays: bool,
+    must: Option<Accept>,
 }
 
 /// How messages ended.
@@ -94,19 +102,28 @@ struct Fuzzer<'a> {
     regions: BTreeMap<(usize, usize), Watched>,
     /// Those of messages without an answer. It may come late, so nothing else gets there.
     kept: Vec<Watched>,
+    /// By XID, where the server may write.
+    writable: HashMap<u32, Vec<Segment>>,
+    /// XIDs of those that have been answered since the last look at what was written.
+    over: Vec<u32>,
+    /// WRITEs that have succeeded since then, and how many bytes.
+    stored: Vec<(Written, u32)>,
     recent: HashMap<u32, Sent>,
     /// The last messages that came.
     received: VecDeque<String>,
     /// Those under way, for a report.
     current: Range<u64>,
-    scratch: Handle,
+    /// Files to write to, one for each place in a round.
+    scratch: Vec<Handle>,
     shapes: Vec<Shape>,
     tally: Tally,
 }
 
 impl<'a> Fuzzer<'a> {
     fn new(world: &'a mut World, seed: u64) -> Result<Self, String> {
-        let scratch = world.fresh_file()?;
+        let scratch = (0..ROUND)
+            .map(|_| world.fresh_file())
+            .collect::<Result<_, _>>()?;
         let shapes = shapes::shapes(world)?;
         Ok(Self {
             world,
@@ -114,6 +131,9 @@ impl<'a> Fuzzer<'a> {
             connection: None,
             regions: BTreeMap::new(),
             kept: Vec::new(),
+            writable: HashMap::new(),
+            over: Vec::new(),
+            stored: Vec::new(),
             recent: HashMap::new(),
             received: VecDeque::new(),
             current: 0..0,
@@ -131,8 +151,10 @@ impl<'a> Fuzzer<'a> {
             let numbers: Vec<_> = (next..end).collect();
             self.current = next..end;
             self.judge(&numbers)?;
-            if next / 1000 != end / 1000 {
+            if next / 100 != end / 100 {
                 self.world.check_control()?;
+            }
+            if next / 1000 != end / 1000 {
                 eprintln!("# {end} of {} to {}", range.start, range.end);
             }
             next = end;
@@ -170,6 +192,8 @@ impl<'a> Fuzzer<'a> {
         let intact = self.canaries();
         self.regions.clear();
         self.kept.clear();
+        self.writable.clear();
+        self.over.clear();
         self.recent.clear();
         self.connection = None;
         intact
@@ -251,11 +275,12 @@ impl<'a> Fuzzer<'a> {
         let mut waiting = Vec::new();
         for &number in numbers {
             let sent = self.message(number)?;
-            self.open(&sent.message.lists);
+            self.open(&sent);
             waiting.push(Waiting {
                 number,
                 xids: [sent.message.xid, sent.inner],
                 stays: sent.stays,
+                must: sent.must,
             });
             self.send(&sent.message.bytes);
             self.recent
@@ -267,7 +292,14 @@ impl<'a> Fuzzer<'a> {
         self.send(&probe.bytes);
         let lives = self.collect(&probe, &mut waiting)?;
         self.canaries()?;
+        self.files()?;
         if lives {
+            if let Some(lost) = waiting.iter().find(|w| w.must.is_some()) {
+                return Err(format!(
+                    "DROP at message {}, which has to be answered",
+                    lost.number
+                ));
+            }
             for waiting in &waiting {
                 self.count(Outcome::Drop);
                 self.settle(waiting.xids[0], Answer::Dropped)?;
@@ -282,10 +314,6 @@ impl<'a> Fuzzer<'a> {
 
     fn watched(&self) -> impl Iterator<Item = &Watched> {
         self.regions.values().chain(&self.kept)
-    }
-
-    fn watched_mut(&mut self) -> impl Iterator<Item = &mut Watched> {
-        self.regions.values_mut().chain(&mut self.kept)
     }
 
     /// Give later messages other regions than those of this one.
@@ -342,9 +370,16 @@ impl<'a> Fuzzer<'a> {
 
     /// Answers until the probe's; true if the connection lives.
     fn collect(&mut self, probe: &Message, waiting: &mut Vec<Waiting>) -> Result<bool, String> {
-        let mut until = Instant::now() + self.world.limit();
+        let limit = Instant::now() + self.world.limit();
+        let mut grace = limit;
         let mut probed = false;
         loop {
+            // Answers may overtake one another; a late one is still explained in a later round,
+            // but for those that have to come.
+            let until = match waiting.iter().any(|w| w.must.is_some()) {
+                true => limit,
+                false => grace,
+            };
             let Some(connection) = self.connection.as_mut() else {
                 return Ok(false);
             };
@@ -368,17 +403,17 @@ impl<'a> Fuzzer<'a> {
                         }
                         explain(&bytes, probe, &|_| None)
                             .map_err(|e| format!("the probe's reply: {e}"))?;
-                        // Answers may overtake one another; a late one is still explained in a later round.
                         probed = true;
-                        until = Instant::now() + self.world.unit;
+                        grace = Instant::now() + self.world.unit;
                     } else {
                         let seen = self.understand(&bytes)?;
                         waiting.retain(|w| {
                             !w.xids.iter().any(|x| bytes.starts_with(&x.to_be_bytes()))
                         });
                         self.count(seen.outcome);
-                        let xid = [bytes[0], bytes[1], bytes[2], bytes[3]];
-                        self.settle(u32::from_be_bytes(xid), Answer::Come)?;
+                        let xid = u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+                        self.narrow(xid, &seen);
+                        self.settle(xid, Answer::Come)?;
                     }
                     if waiting.is_empty() && probed {
                         return Ok(true);
@@ -404,10 +439,11 @@ impl<'a> Fuzzer<'a> {
         let xid = bytes
             .get(..4)
             .map_or(0, |b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]));
-        let Sent { message, inner, .. } = self
+        let known = self
             .recent
             .get(&xid)
             .ok_or_else(|| text(format!("an answer with XID {xid:#x} that nothing had")))?;
+        let Sent { message, inner, .. } = known;
         // A call whose two XIDs differ may be answered with either, and with both (M042, M082).
         let mut mirrored = bytes.to_vec();
         mirrored.splice(..4, inner.to_be_bytes());
@@ -426,51 +462,28 @@ impl<'a> Fuzzer<'a> {
         }
         let mut errors = Vec::new();
         for (reply, sent) in tries {
-            let known = explain(reply, &sent, &|s| self.found(s));
-            let seen = known.or_else(|first| match sent.kind {
+            let explained = explain(reply, &sent, &|s| self.found(s));
+            let seen = explained.or_else(|first| match sent.kind {
                 Kind::Compound(ops) if ops.known().is_none() && first.contains("no decoder") => {
                     explain(reply, &any(&sent), &|s| self.found(s)).map_err(|_| first)
                 }
                 _ => Err(first),
             });
-            match seen.and_then(|seen| self.world.compare(&seen, &sent).map(|()| seen)) {
-                Ok(seen) => return Ok(seen),
+            let compared = seen.and_then(|seen| {
+                self.world.compare(&seen, &sent)?;
+                self.world.compare_data(&seen, sent.kind, &known.call)?;
+                Ok(seen)
+            });
+            match compared {
+                Ok(seen) => match known.must.filter(|must| !must.has(seen.outcome)) {
+                    Some(must) => {
+                        return Err(text(format!("{}, accepted: {must}", seen.describe())));
+                    }
+                    None => return Ok(seen),
+                },
                 Err(error) => errors.push(error),
             }
         }
         Err(text(errors.swap_remove(0)))
-    }
-
-    /// The server may write what these lists name.
-    fn open(&mut self, lists: &Lists) {
-        for segment in lists.echoed().flatten() {
-            for watched in self.watched_mut() {
-                let range = watched.region.range(segment);
-                watched.open[range].fill(true);
-            }
-        }
-    }
-
-    /// Nothing has changed where the server may not write.
-    fn canaries(&mut self) -> Result<(), String> {
-        for watched in self.watched_mut() {
-            let now = watched.region.snapshot();
-            if now == watched.before {
-                continue;
-            }
-            let bytes = now.iter().zip(&watched.before).zip(&watched.open);
-            if let Some(at) = bytes
-                .into_iter()
-                .position(|((is, was), open)| is != was && !open)
-            {
-                return Err(format!(
-                    "memory outside all advertised ranges was written: offset {} of {}",
-                    at as i64 - GUARD as i64,
-                    watched.region.len()
-                ));
-            }
-            watched.before = now;
-        }
-        Ok(())
     }
 }

@@ -16,6 +16,11 @@ impl Handle {
     pub fn new(three: Vec<u8>, four: Vec<u8>) -> Self {
         Self { three, four }
     }
+
+    /// Whether this is the file's handle, of either version.
+    pub fn is(&self, handle: &[u8]) -> bool {
+        !handle.is_empty() && (handle == self.three || handle == self.four)
+    }
 }
 
 impl Deref for Handle {

@@ -9,6 +9,7 @@ mod case;
 mod cases;
 mod cm;
 mod connection;
+mod content;
 mod corpus;
 mod evidence;
 mod explain;

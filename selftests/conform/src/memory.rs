@@ -211,7 +211,11 @@ impl Region {
     /// The first offset, relative to the region, at which it differs from `before`
     /// outside what these segments name.
     pub fn spoilt(&self, before: &[u8], writable: &[Segment]) -> Option<i64> {
-        let now = self.snapshot();
+        self.differs(&self.snapshot(), before, writable)
+    }
+
+    /// The same of what the region held at some time.
+    pub fn differs(&self, now: &[u8], before: &[u8], writable: &[Segment]) -> Option<i64> {
         if now == before {
             return None;
         }

@@ -5,6 +5,7 @@ use crate::{
     explain::Memory,
     frame::{self, Lists, Segment, MSG, NOMSG},
     message::Message,
+    outcome::{Accept, EC, EV, OK},
     rng::Rng,
     rpc::{Kind, Ops, MOUNT, NFS, NFSACL},
 };
@@ -131,6 +132,25 @@ pub fn mutate(rng: &mut Rng, bytes: &mut Vec<u8>) {
             bytes[at] = rng.next() as u8;
         }
     }
+}
+
+/// What every server has to answer, if that is certain; `right` is a message without fault that
+/// this one was made from.
+pub fn must_answer(bytes: &[u8], limit: usize, right: Option<&Message>) -> Option<Accept> {
+    if !(28..=limit).contains(&bytes.len()) || word(bytes, 12) > NOMSG {
+        return None;
+    }
+    // Another version (M025), a header that cannot be read (M015, M043, M090).
+    if word(bytes, 4) != 1 {
+        return Some(EV);
+    }
+    if parse(bytes).is_none() {
+        return Some(EC);
+    }
+    // Only the credits that it asks for may be others. Of chunks RFC 8166 lets a server refuse
+    // some, as too many (section 4.5.3).
+    let same = |was: &Message| bytes[..8] == was.bytes[..8] && bytes[12..] == was.bytes[12..];
+    right.filter(|was| same(was)).map(|_| OK | EC)
 }
 
 /// Whether no server may close the connection because of this message: all other outcomes of

@@ -195,14 +195,19 @@ pub fn reply(stream: &mut Words<'_>, xid: u32) -> Result<Status, String> {
     })
 }
 
-/// The first argument of a call, if it is an opaque: with NFSv3, a file handle.
-pub fn first_opaque(stream: &[u8]) -> Option<&[u8]> {
+/// What comes behind credential and verifier of a call.
+pub fn arguments(stream: &[u8]) -> Option<Words<'_>> {
     let mut words = Words::new(stream.get(24..)?);
     for _ in 0..2 {
         words.word().ok()?;
         words.opaque().ok()?;
     }
-    words.opaque().ok()
+    Some(words)
+}
+
+/// The first argument of a call, if it is an opaque: with NFSv3, a file handle.
+pub fn first_opaque(stream: &[u8]) -> Option<&[u8]> {
+    arguments(stream)?.opaque().ok()
 }
 
 /// The same, with a look at the flavor and the body of its verifier.

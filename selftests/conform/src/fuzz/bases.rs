@@ -3,17 +3,26 @@
 
 use std::collections::btree_map::Entry;
 
-use super::{shapes::LONGEST, Answer, Fuzzer, Sent, Watched, ROUND, SIZES, WHOLE};
+use super::{shapes::LONGEST, watch::Written, Answer, Fuzzer, Sent, Watched, ROUND, SIZES, WHOLE};
 use crate::{
     frame::{words, Header, Lists, Segment, MSG, MSGP},
     message::Message,
-    mutate::{kind, must_stay, mutate, parse, stream},
+    mutate::{kind, must_answer, must_stay, mutate, parse, stream},
     nfs3,
     nfs4::Compound,
     private::Settings,
     rng::Rng,
     rpc::{auth_sys, Call, Kind, NFS},
 };
+
+/// What a message is made from.
+struct Base {
+    message: Message,
+    /// No server has a reason to refuse it.
+    right: bool,
+    /// A server may close the connection because of it.
+    closes: bool,
+}
 
 impl Fuzzer<'_> {
     fn segment(&mut self, slot: usize, size: usize) -> Result<Segment, String> {
@@ -24,12 +33,7 @@ impl Fuzzer<'_> {
             Entry::Vacant(none) => {
                 let region = connection.region(length).map_err(|e| e.to_string())?;
                 let before = region.snapshot();
-                let open = vec![false; before.len()];
-                none.insert(Watched {
-                    region,
-                    before,
-                    open,
-                })
+                none.insert(Watched { region, before })
             }
         };
         Ok(watched.region.segment(0, length))
@@ -43,8 +47,7 @@ impl Fuzzer<'_> {
     fn holding(&mut self, slot: usize, size: usize, data: &[u8]) -> Result<Segment, String> {
         let segment = self.segment(slot, size)?;
         let watched = self.regions.get_mut(&(slot, size)).ok_or("no region")?;
-        watched.region.fill(0, data);
-        watched.before = watched.region.snapshot();
+        Self::put(watched, data);
         Ok(segment)
     }
 
@@ -70,10 +73,15 @@ impl Fuzzer<'_> {
     /// Message `i` of the seed.
     pub fn message(&mut self, i: u64) -> Result<Sent, String> {
         let mut rng = Rng::new(self.seed.wrapping_mul(0x1_0000_0001).wrapping_add(i));
-        let (base, closes) = self.base(&mut rng, i as usize % ROUND)?;
+        let slot = i as usize % ROUND;
+        let made = self.base(&mut rng, slot)?;
+        let base = made.message;
         let mut bytes = base.bytes.clone();
-        for _ in 0..1 + rng.below(3) {
-            mutate(&mut rng, &mut bytes);
+        // The last of those that go together stays as it is.
+        if slot != ROUND - 1 {
+            for _ in 0..1 + rng.below(3) {
+                mutate(&mut rng, &mut bytes);
+            }
         }
         bytes.truncate(4096);
         // A probe's XID, or one that is in use, would be ambiguous.
@@ -106,24 +114,45 @@ impl Fuzzer<'_> {
                 Some(xid) => u32::from_be_bytes([xid[0], xid[1], xid[2], xid[3]]),
                 None => message.xid,
             },
-            stays: !closes && must_stay(&message.bytes, limit, &memory, &base, &was),
+            stays: !made.closes && must_stay(&message.bytes, limit, &memory, &base, &was),
+            must: must_answer(&message.bytes, limit, made.right.then_some(&base)),
+            written: Written::by(&is, &message.lists, &memory)
+                .filter(|w| w.is_of(&self.scratch[slot])),
+            call: match message.lists.reads.iter().all(|(p, _)| *p == 0) {
+                true => is,
+                false => Vec::new(),
+            },
             answer: Answer::Awaited,
             message,
         })
     }
 
-    /// A message that is right, or one of a case: that may be wrong, and a server may be allowed
-    /// to close the connection then.
-    fn base(&mut self, rng: &mut Rng, slot: usize) -> Result<(Message, bool), String> {
+    /// A message that is right, one that is no call, or one of a case: that may be wrong, and a
+    /// server may be allowed to close the connection then.
+    fn base(&mut self, rng: &mut Rng, slot: usize) -> Result<Base, String> {
         let xid = self.world.xid();
-        let right = match rng.below(8) {
+        let mut right = true;
+        let mut closes = false;
+        let message = match rng.below(8) {
             0 | 1 => self.inline(rng, slot, xid)?,
             2 => self.with_reads(rng, slot, xid)?,
             3 => self.in_position_zero(rng, slot, xid)?,
-            4 => self.odd(rng, xid)?,
-            _ => return self.shaped(rng.below(self.shapes.len()), slot, xid),
+            4 => {
+                right = false;
+                self.odd(rng, xid)?
+            }
+            _ => {
+                right = false;
+                let shaped = self.shaped(rng.below(self.shapes.len()), slot, xid)?;
+                closes = shaped.1;
+                shaped.0
+            }
         };
-        Ok((right, false))
+        Ok(Base {
+            message,
+            right,
+            closes,
+        })
     }
 
     /// The call inline; Write chunks and Reply chunks.
@@ -131,7 +160,7 @@ impl Fuzzer<'_> {
         let files = &self.world.files;
         let (root, big, many) = (files.root.clone(), files.big.clone(), files.many.clone());
         let (link, stale, small) = (files.link.clone(), files.stale.clone(), files.small.clone());
-        let file = self.scratch.clone();
+        let file = self.scratch[slot].clone();
         let [page, some, much, few] = [
             self.segment(slot, 0)?,
             self.segment(slot, 1)?,
@@ -197,7 +226,7 @@ impl Fuzzer<'_> {
 
     /// Data of the call in Read chunks.
     fn with_reads(&mut self, rng: &mut Rng, slot: usize, xid: u32) -> Result<Message, String> {
-        let (file, dir) = (self.scratch.clone(), self.world.files.dir.clone());
+        let (file, dir) = (self.scratch[slot].clone(), self.world.files.dir.clone());
         let [some, few] = [self.segment(slot, 1)?, self.segment(slot, 3)?];
         // Frame H.
         let five = Segment { length: 5, ..few };
@@ -234,7 +263,7 @@ impl Fuzzer<'_> {
     ) -> Result<Message, String> {
         let files = &self.world.files;
         let (root, big, many) = (files.root.clone(), files.big.clone(), files.many.clone());
-        let file = self.scratch.clone();
+        let file = self.scratch[slot].clone();
         let [page, much, few] = [
             self.segment(slot, 0)?,
             self.segment(slot, 2)?,
