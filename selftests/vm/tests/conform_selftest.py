@@ -10,6 +10,7 @@ import os
 import re
 import sys
 import time
+import tomllib
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "conform"))
 import vm  # noqa: E402
@@ -155,25 +156,100 @@ UNSEEN = {
 }
 # A machine under load takes longer than these units for a right answer, but for scripted peers.
 PATIENCE = {**dict.fromkeys((*RIGHT, "callback-late"), 5000), **dict.fromkeys(("mute", "deaf", "lossy", "scarred"), 300)}
+# What --fuzz has to find, and in which words.
+FUZZ = [
+    ("pad", "ranges was written"),
+    ("beyond", "ranges was written"),
+    ("spoil-read", "not those of the file"),
+    ("spoil-write", "the file has other data"),
+    ("mute", "has to be answered"),
+    ("chunk", "EC, accepted: EV"),
+]
+FUZZED = 3000
+# Calls that get no answer, in a profile that says that this is known.
+HUNG = ("lossy:5", "C37 C51", "HANG")
+# What a peer answers to cases that the profile of this repository's transport narrows.
+NARROWED = ("chunk", "EC, accepted: OK")
+
+
+def start(lab, where, mutant, arguments):
+    """A shell script that runs the suite against a mutant; what it says is in /tmp/mutant.tap."""
+    environment = lab.environment()
+    address = environment["SERVER_ADDR"]
+    return f"""
+        {where}/rpcrdma-conform --fake {mutant} --server {address} --port {PORT} >/tmp/fake.log 2>&1 &
+        fake=$!
+        for i in $(seq 100); do grep -q listening /tmp/fake.log && break; sleep 0.1; done
+        timeout 1500 {where}/rpcrdma-conform --server {address} --port {PORT} --export {environment['EXPORT_DIR']} \
+            {arguments} >/tmp/mutant.tap 2>&1
+        status=$?
+        kill $fake; wait $fake 2>/dev/null
+    """
+
+
+def said(lab, where, mutant, arguments):
+    """(exit status, output) of the suite against a mutant."""
+    script = start(lab, where, mutant, arguments) + "cat /tmp/mutant.tap; exit $status"
+    result = lab.server.run(script, check=False, timeout=1600)
+    with open(f"{lab.directory}/said-{mutant}.tap", "a", encoding="utf-8") as f:
+        f.write(result.out)
+    print(f"# {mutant} {arguments}: status {result.status}", file=sys.stderr, flush=True)
+    return result.status, result.out
+
+
+def fuzz(lab, where, mutants):
+    """What is wrong with --fuzz: it finds no fault where there is none, and each that is there."""
+    problems = []
+    for mutant, words in [("proxy", None), *FUZZ]:
+        if mutants and mutant not in mutants:
+            continue
+        patience = PATIENCE.get(mutant, 1000)
+        status, out = said(lab, where, mutant, f"--fuzz {FUZZED} --jobs 1 --patience {patience}")
+        if status != (words is not None) or words and words not in out:
+            problems.append(f"--fuzz against {mutant}: {words or 'nothing'} is not what it finds: {out}")
+    # No server is there.
+    address, export = lab.environment()["SERVER_ADDR"], lab.environment()["EXPORT_DIR"]
+    result = lab.server.run(f"{where}/rpcrdma-conform --server {address} --port {PORT} --export {export} --fuzz 10",
+                            check=False)
+    if result.status != 2 or "ok" in result.out.split() or len(result.err.splitlines()) != 1:
+        problems.append(f"--fuzz without a server: status {result.status}: {result.out}{result.err}")
+    return problems
+
+
+def profiles(lab, where, mutants):
+    """What is wrong with profiles: one that names silence, and one that narrows cases."""
+    problems = []
+    mutant, ids, word = HUNG
+    if not mutants or mutant in mutants:
+        entry = f"[[differs]]\nids = {json.dumps(ids.split())}\nseen = [{json.dumps(word)}, \"answer\"]\nreason = \"known\"\n"
+        lab.server.run(f"cat >/tmp/hung.toml <<'EOF'\n{entry}EOF")
+        _, out = said(lab, where, mutant, f"--patience 300 --profile /tmp/hung.toml --only {ids.replace(' ', ',')}")
+        if out.count("no profile excuses that") != len(ids.split()) or "[[differs]]" in out or "# TODO" in out:
+            problems.append(f"a profile excuses {word}: {out}")
+    mutant, words = NARROWED
+    if not mutants or mutant in mutants:
+        with open(f"{vm.HERE}/profiles/svcrdma_rs.toml", "rb") as f:
+            entries = [entry for entry in tomllib.load(f)["narrow"] if entry["accepts"] == ["OK"]]
+        # C14 begins with a call that this peer refuses, too.
+        narrowed = [i for entry in entries for i in entry["ids"] if i != "C14"]
+        profile = f"--profile {where}/svcrdma_rs.toml"
+        _, out = said(lab, where, mutant, f"{profile} --only {','.join(narrowed)}")
+        if out.count(words) != len(narrowed):
+            problems.append(f"narrowed to OK, but not each fails with {words}: {out}")
+    return problems
 
 
 def peer(lab, where, mutant, ids):
     """Run cases against a mutant; {id: reason} of those that failed."""
     hooks = " ".join(os.listdir(f"{vm.HERE}/hooks"))
-    environment = lab.environment()
-    address = environment["SERVER_ADDR"]
     name = mutant.split(":", maxsplit=1)[0]
+    arguments = (f"--patience {PATIENCE.get(name, 1000)} {vm.GSS} --hooks /tmp/hooks --idle 1 --json /tmp/mutant.json "
+                 f"--only {','.join(ids)}")
     # What a peer does wrong shows without any hook.
     script = f"""
         mkdir -p /tmp/hooks && for hook in {hooks}; do ln -sf /bin/true /tmp/hooks/$hook; done
         rm -f /tmp/mutant.json
-        {where}/rpcrdma-conform --fake {mutant} --server {address} --port {PORT} >/tmp/fake.log 2>&1 &
-        fake=$!
-        for i in $(seq 100); do grep -q listening /tmp/fake.log && break; sleep 0.1; done
-        timeout 1500 {where}/rpcrdma-conform --server {address} --port {PORT} --export {environment['EXPORT_DIR']} \
-            --patience {PATIENCE.get(name, 1000)} {vm.GSS} --hooks /tmp/hooks --idle 1 --json /tmp/mutant.json \
-            --only {','.join(ids)} >/tmp/mutant.tap 2>&1
-        kill $fake; wait $fake 2>/dev/null
+        {start(lab, where, mutant, arguments)}
         cat /tmp/mutant.json || cat /tmp/mutant.tap /tmp/fake.log >&2
     """
     begin = time.monotonic()
@@ -227,7 +303,9 @@ def misbehave(lab):
         ids = expand(patterns, accepted) if patterns else [i for i, accept in accepted.items() if accept == "EC"]
         return [i for i in ids if i in chosen]
 
-    problems = []
+    # These take no ids. CONFORM_ONLY="" has nothing but them.
+    others = not os.environ.get("CONFORM_ONLY")
+    problems = fuzz(lab, where, mutants) + profiles(lab, where, mutants) if others else []
     for mutant, patterns in RIGHT.items():
         ids = choose(mutant, patterns or "*")
         ids = [i for i in ids if i not in HOOKS.split()]
