@@ -65,6 +65,8 @@ struct Sent {
     call: Vec<u8>,
     /// What is in the file if the server carries it out.
     written: Option<Written>,
+    /// It names the file of its place in a round.
+    names_file: bool,
     answer: Answer,
 }
 
@@ -83,6 +85,7 @@ struct Waiting {
     xids: [u32; 2],
     stays: bool,
     must: Option<Accept>,
+    names_file: bool,
 }
 
 /// How messages ended.
@@ -281,6 +284,7 @@ impl<'a> Fuzzer<'a> {
                 xids: [sent.message.xid, sent.inner],
                 stays: sent.stays,
                 must: sent.must,
+                names_file: sent.names_file,
             });
             self.send(&sent.message.bytes);
             self.recent
@@ -293,6 +297,10 @@ impl<'a> Fuzzer<'a> {
         let lives = self.collect(&probe, &mut waiting)?;
         self.canaries()?;
         self.files()?;
+        for slow in waiting.iter().filter(|w| w.names_file) {
+            // It may be carried out yet: nothing else gets into that file.
+            self.scratch[slow.number as usize % ROUND] = self.world.fresh_file()?;
+        }
         if lives {
             if let Some(lost) = waiting.iter().find(|w| w.must.is_some()) {
                 return Err(format!(

@@ -103,6 +103,7 @@ impl Fuzzer<'_> {
         let memory = |s: &Segment| self.found(s);
         let was = stream(&base.bytes, &memory).unwrap_or_default();
         let is = stream(&message.bytes, &memory).unwrap_or_default();
+        let file = &self.scratch[slot];
         message.kind = kind(&message, &is, base.kind, &was);
         let peer = self
             .connection
@@ -116,8 +117,8 @@ impl Fuzzer<'_> {
             },
             stays: !made.closes && must_stay(&message.bytes, limit, &memory, &base, &was),
             must: must_answer(&message.bytes, limit, made.right.then_some(&base)),
-            written: Written::by(&is, &message.lists, &memory)
-                .filter(|w| w.is_of(&self.scratch[slot])),
+            written: Written::by(&is, &message.lists, &memory).filter(|w| w.is_of(file)),
+            names_file: is.windows(file.len()).any(|part| part == file),
             call: match message.lists.reads.iter().all(|(p, _)| *p == 0) {
                 true => is,
                 false => Vec::new(),
