@@ -21,6 +21,12 @@ impl Handle {
     pub fn is(&self, handle: &[u8]) -> bool {
         !handle.is_empty() && (handle == self.three || handle == self.four)
     }
+
+    /// Whether one of them is somewhere in these bytes.
+    pub fn is_in(&self, bytes: &[u8]) -> bool {
+        let mut both = [&self.three, &self.four].into_iter();
+        both.any(|one| !one.is_empty() && bytes.windows(one.len()).any(|part| part == one))
+    }
 }
 
 impl Deref for Handle {

@@ -118,7 +118,7 @@ impl Fuzzer<'_> {
             stays: !made.closes && must_stay(&message.bytes, limit, &memory, &base, &was),
             must: must_answer(&message.bytes, limit, made.right.then_some(&base)),
             written: Written::by(&is, &message.lists, &memory).filter(|w| w.is_of(file)),
-            names_file: is.windows(file.len()).any(|part| part == file),
+            names_file: file.is_in(&is),
             call: match message.lists.reads.iter().all(|(p, _)| *p == 0) {
                 true => is,
                 false => Vec::new(),
