@@ -15,7 +15,7 @@ use crate::{
     message::Message,
     nfs3::{self, opaque},
     nfs4::Compound,
-    outcome::{EC, OK, RPCERR},
+    outcome::{Outcome, EC, OK, RPCERR},
     rpc::{Call, Kind, Status},
     world::pattern,
 };
@@ -116,6 +116,21 @@ fn arguments() -> Vec<Case> {
             OK,
             |b| symlink(b, 903, true),
         ),
+        full(
+            "U1.part",
+            "8267 4",
+            "SYMLINK3, only the begin of its target in a Read chunk, the rest behind it",
+            OK | EC | RPCERR,
+            partial_symlink,
+        ),
+        full(
+            "U1.again",
+            "5531 9",
+            "NFSv4 CREATE of a link and GETATTR that comes again, the target inline and in a Read chunk: \
+             known both times, or neither",
+            OK,
+            repeated_symlink,
+        ),
     ];
     for (id, lengths) in [
         ("R12", &[5usize][..]),
@@ -184,7 +199,7 @@ fn arguments() -> Vec<Case> {
 
 fn symlink(b: &mut Bench<'_>, len: usize, v4: bool) -> Result<Seen, String> {
     let (dir, name) = (b.world.files.dir.clone(), b.world.fresh_name());
-    let target: Vec<u8> = (0..len).map(|i| b'A' + (i % 23) as u8).collect();
+    let target = letters(len);
     let call = if v4 {
         Compound::new(0)
             .handle(&dir)
@@ -205,6 +220,87 @@ fn symlink(b: &mut Bench<'_>, len: usize, v4: bool) -> Result<Seen, String> {
     check(read == target, || {
         format!("the link has {} bytes, or others", read.len())
     })?;
+    Ok(seen)
+}
+
+/// A target.
+fn letters(len: usize) -> Vec<u8> {
+    (0..len).map(|i| b'A' + (i % 23) as u8).collect()
+}
+
+/// Has the server receive many pages full of something else.
+fn fill_memory(b: &mut Bench<'_>, with: u8) -> Result<(), String> {
+    for _ in 0..8 {
+        let file = b.world.fresh_file()?;
+        let call = b.number(nfs3::write(&file, 0, &[with; 65536]));
+        let (stream, item) = call.reduced(0);
+        let chunk = b.source(&item, &split(item.len(), 4))?;
+        let header = Header::new(call.xid, MSG, Lists::read(call.item(0).0 as u32, chunk));
+        succeeded(&b.ask(&Message::new(header, &stream, call.kind))?)?;
+    }
+    Ok(())
+}
+
+/// The link's target is what was sent, or there is no link: no byte that happened to be in memory.
+fn partial_symlink(b: &mut Bench<'_>) -> Result<Seen, String> {
+    const REMOTE: usize = 300;
+    let (dir, name, target) = (
+        b.world.files.dir.clone(),
+        b.world.fresh_name(),
+        letters(901),
+    );
+    fill_memory(b, b'Z')?;
+    let call = b.number(nfs3::symlink(&dir, &name, &target));
+    let position = call.item(0).0;
+    let mut stream = call.encode();
+    let begin: Vec<u8> = stream.drain(position..position + REMOTE).collect();
+    let chunk = b.source(&begin, &[REMOTE])?;
+    let header = Header::new(call.xid, MSG, Lists::read(position as u32, chunk));
+    let seen = b.ask(&Message::new(header, &stream, call.kind))?;
+    if seen.outcome == Outcome::Ok && seen.results.status == 0 {
+        let made = b.world.must(nfs3::lookup(&dir, &name))?.handle;
+        let read = b.world.must(nfs3::readlink(&made))?.items.remove(0).data;
+        check(read == target, || {
+            let foreign = read.get(REMOTE..REMOTE + 16).unwrap_or_default();
+            format!("behind the chunk the link has {foreign:02x?}")
+        })?;
+    }
+    Ok(seen)
+}
+
+/// Status of a CREATE that is sent a second time with the same XID. `remote`: the target is in a
+/// Read chunk, and an operation follows inline.
+fn second_status(b: &mut Bench<'_>, remote: bool) -> Result<(u32, Seen), String> {
+    let (dir, name) = (b.world.files.dir.clone(), b.world.fresh_name());
+    let compound = Compound::new(0).handle(&dir).symlink(&name, &letters(20));
+    let call = b.number(compound.getattr().call());
+    let message = if remote {
+        let (stream, item) = call.reduced(0);
+        let chunk = b.source(&item, &[item.len()])?;
+        let header = Header::new(call.xid, MSG, Lists::read(call.item(0).0 as u32, chunk));
+        Message::new(header, &stream, call.kind)
+    } else {
+        Message::inline(&call, Lists::default())
+    };
+    succeeded(&b.ask(&message)?)?;
+    fill_memory(b, if remote { b'Y' } else { b'Z' })?;
+    let again = b.ask(&message)?;
+    check(again.outcome == Outcome::Ok, || again.describe())?;
+    Ok((again.results.status, again))
+}
+
+/// A server that knows a call again does so from its bytes, not from what was around them in memory.
+fn repeated_symlink(b: &mut Bench<'_>) -> Result<Seen, String> {
+    let (inline, mut seen) = second_status(b, false)?;
+    // Where the target lands is chance.
+    for _ in 0..8 {
+        let remote;
+        (remote, seen) = second_status(b, true)?;
+        check(inline == remote, || {
+            format!("inline: {inline}, from a Read chunk: {remote}")
+        })?;
+    }
+    seen.note = if inline == 0 { "replayed" } else { "executed" }.into();
     Ok(seen)
 }
 
