@@ -102,23 +102,35 @@ impl Tcp {
 
 /// The file handle of an export, as rpc.mountd gives it.
 pub fn mount(server: IpAddr, path: &str) -> Result<Vec<u8>, String> {
-    let connect =
-        |port| Tcp::connect(SocketAddr::new(server, port)).map_err(|e| format!("port {port}: {e}"));
+    let connect = |port, what: &str| {
+        let address = SocketAddr::new(server, port);
+        Tcp::connect(address).map_err(|e| {
+            format!(
+                "{what} of the server (TCP, {address}): {e}; the file handle of --export comes \
+                 from there: it has to run, and no firewall may be in the way"
+            )
+        })
+    };
     let getport = Call::new(PORTMAP, 2, 3, Kind::Unknown, words(&[MOUNT, 3, 6, 0]));
-    let port = Words::new(&connect(111)?.results(getport)?).word()?;
+    let port = Words::new(&connect(111, "rpcbind")?.results(getport)?).word()?;
     if port == 0 {
-        return Err("no MOUNT service for TCP is registered".into());
+        return Err(
+            "rpcbind of the server knows no MOUNT, version 3, over TCP: start it there (Linux: \
+             rpc.mountd)"
+                .into(),
+        );
     }
-    let reply = connect(port as u16)?.results(Call::new(
-        MOUNT,
-        3,
-        1,
-        Kind::Unknown,
-        opaque(path.as_bytes()),
-    ))?;
+    let mut mountd = connect(port as u16, "MOUNT")?;
+    let path_argument = opaque(path.as_bytes());
+    let reply = mountd.results(Call::new(MOUNT, 3, 1, Kind::Unknown, path_argument))?;
     let mut reply = Words::new(&reply);
     match reply.word()? {
         0 => Ok(reply.opaque()?.to_vec()),
-        status => Err(format!("MNT {path}: status {status}")),
+        2 => Err(format!("MOUNT of {path}: there is no such export")),
+        13 => Err(format!(
+            "MOUNT of {path}: this machine may not; the export has to permit it, from ports above \
+             1023 (Linux: insecure)"
+        )),
+        status => Err(format!("MOUNT of {path}: status {status}")),
     }
 }

@@ -110,7 +110,7 @@ impl World {
                 ..Files::default()
             },
             tcp: Tcp::connect(tcp_address)
-                .map_err(|e| format!("NFS over TCP at {tcp_address}: {e}"))?,
+                .map_err(|e| format!("NFS over TCP at {tcp_address} (--tcp-port): {e}"))?,
             control: None,
             hooks: options.hooks.as_ref().map(Into::into),
             grace: Duration::from_secs(100),
