@@ -92,11 +92,14 @@ def run(lab, name, arguments="", limit=1500):
     before = objects(lab)
     environment = {**lab.environment(), "FILESYSTEM": lab.filesystem}
     command = (f"{where}/rpcrdma-conform --server {environment['SERVER_ADDR']} --port {environment['NFS_PORT']} "
-               f"--export {environment['EXPORT_DIR']} --json /tmp/{name}.json {arguments}")
+               f"--export {environment['EXPORT_DIR']} {arguments}")
+    if "--sweep" not in arguments:
+        command += f" --json /tmp/{name}.json"
     if "--fuzz" not in arguments:
         check_profile(lab.transport)
-        profile = f"{where}/{PROFILES[lab.transport]}.toml"
-        command += f" --profile {profile} --hooks {where}/hooks --corpus /tmp/{name}.seeds"
+        command += f" --profile {where}/{PROFILES[lab.transport]}.toml"
+    if "--fuzz" not in arguments and "--sweep" not in arguments:
+        command += f" --hooks {where}/hooks --corpus /tmp/{name}.seeds"
     with open(f"{lab.directory}/{name}.tap", "wb") as tap:
 
         def on_output(data):

@@ -27,6 +27,15 @@ use crate::{
 /// Units of silence after which a message counts as dropped, if a probe is answered then.
 const GRACE: u32 = 8;
 
+/// Units that an answer may take: there need be none if DROP is right.
+pub fn due(accept: Accept, patience: u32) -> u32 {
+    if accept.has(Outcome::Drop) {
+        GRACE
+    } else {
+        patience
+    }
+}
+
 /// A message that a case would have sent, and what it names.
 pub struct Taken {
     pub message: Message,
@@ -38,6 +47,11 @@ pub struct Memory {
     pub key: u32,
     pub address: u64,
     pub content: Vec<u8>,
+}
+
+/// For the evidence.
+fn private_data(data: &[u8]) -> String {
+    format!("private data {}", hex(data))
 }
 
 pub struct Bench<'w> {
@@ -92,7 +106,22 @@ impl<'w> Bench<'w> {
             advertised: Vec::new(),
         };
         bench.set_threshold();
+        bench.note_earlier();
         bench
+    }
+
+    /// The connection that a case is given.
+    fn note_earlier(&mut self) {
+        if let Some(peer) = self.connection.as_ref().map(|c| c.peer.clone()) {
+            let own = private_data(&self.options.private);
+            self.note("cm", format!("connected before the case, {own}"));
+            self.note_established(&peer);
+        }
+    }
+
+    fn note_established(&mut self, peer: &[u8]) {
+        let theirs = private_data(&peer[..peer.len().min(64)]);
+        self.note("cm", format!("established, {theirs}"));
     }
 
     fn set_threshold(&mut self) {
@@ -125,18 +154,10 @@ impl<'w> Bench<'w> {
     /// Close the connection and open one with other settings. Memory goes with it.
     pub fn reconnect(&mut self, options: &Options) -> Result<(), String> {
         self.close()?;
-        self.note(
-            "cm",
-            format!("connect, private data {}", hex(&options.private)),
-        );
+        let own = private_data(&options.private);
+        self.note("cm", format!("connect, {own}"));
         let made = self.world.connect(options)?;
-        self.note(
-            "cm",
-            format!(
-                "established, private data {}",
-                hex(&made.peer[..made.peer.len().min(64)])
-            ),
-        );
+        self.note_established(&made.peer);
         self.connection = Some(made);
         self.backchannel = false;
         self.options = options.clone();
@@ -347,11 +368,7 @@ impl<'w> Bench<'w> {
 
     /// What a message leads to.
     pub fn answer(&mut self, sent: &Message) -> Result<Seen, String> {
-        let units = if self.accept.has(Outcome::Drop) {
-            GRACE
-        } else {
-            self.world.patience
-        };
+        let units = due(self.accept, self.world.patience);
         let until = Instant::now() + self.world.unit * units;
         match self.next_message(until)? {
             Next::Message(bytes) => self.understand(&bytes, sent),

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 //! One case of the suite.
 
+use std::{fmt, time::Duration};
+
 use crate::{
-    bench::Bench,
+    bench::{due, Bench},
     explain::Seen,
     message::Message,
     outcome::{Accept, Outcome},
@@ -26,6 +28,32 @@ pub struct Case {
 impl Case {
     pub fn needs(self, needs: &'static [&'static str]) -> Self {
         Self { needs, ..self }
+    }
+
+    pub fn deadline(&self, patience: u32) -> Deadline {
+        Deadline {
+            answer: due(self.accept, patience),
+            probe: patience,
+        }
+    }
+}
+
+/// When silence is over, in units: a message of the case has no answer, and then a probe has none.
+#[derive(Clone, Copy)]
+pub struct Deadline {
+    pub answer: u32,
+    pub probe: u32,
+}
+
+impl Deadline {
+    pub fn total(self, unit: Duration) -> Duration {
+        unit * (self.answer + self.probe)
+    }
+}
+
+impl fmt::Display for Deadline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}+{}", self.answer, self.probe)
     }
 }
 

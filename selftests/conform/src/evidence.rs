@@ -11,6 +11,11 @@ use crate::{
 /// Bytes of each chunk that are written out; the rest is a hash.
 const SHOWN: usize = 256;
 
+/// An empty file: evidence of an earlier run is none of this one.
+pub fn create(path: &str) -> Result<(), String> {
+    std::fs::write(path, "").map_err(|e| format!("--json {path}: {e}"))
+}
+
 /// The whole report.
 pub fn write(path: &str, report: &Value) -> Result<(), String> {
     std::fs::write(path, format!("{report:#}\n")).map_err(|e| format!("{path}: {e}"))

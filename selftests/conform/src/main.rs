@@ -39,6 +39,7 @@ mod world;
 
 use std::process::ExitCode;
 
+use case::Case;
 use options::Options;
 use profile::Profile;
 
@@ -67,21 +68,11 @@ fn run(options: Options) -> Result<bool, String> {
         return Err(format!("the profile names {stranger}, which is no case"));
     }
     profile.narrow(&mut cases)?;
+    let ids: Vec<_> = cases.iter().map(|c| c.id.clone()).collect();
+    options.choose(&ids)?;
     cases.retain(|c| options.selects(&c.id));
     if options.list {
-        cases.iter().for_each(|c| {
-            let needs = match c.needs {
-                [] => String::new(),
-                all => format!(" (needs {})", all.join(", ")),
-            };
-            println!(
-                "{:<10} {:<22} {:<24} {}{needs}",
-                c.id,
-                c.rfc,
-                c.accept.to_string(),
-                c.sends
-            )
-        });
+        options::print(&cases.iter().map(|c| line(c, &options)).collect::<String>())?;
         return Ok(true);
     }
     let server = options.address()?;
@@ -92,6 +83,13 @@ fn run(options: Options) -> Result<bool, String> {
             mutant,
         );
     }
+    // What cannot be written is found out before anything is made on the server.
+    if let Some(path) = &options.json {
+        evidence::create(path)?;
+    }
+    if let Some(folder) = &options.corpus {
+        corpus::create(folder)?;
+    }
     println!("TAP version 13");
     println!(
         "# server {server}, seed {}, profile {:?}",
@@ -101,14 +99,19 @@ fn run(options: Options) -> Result<bool, String> {
         return fuzz::run(server, &options, count);
     }
     let mut world = world::World::new(server, &options, 0)?;
-    world.open_control()?;
-    println!("# unit {:.1} ms", world.unit.as_secs_f64() * 1e3);
+    if let Err(text) = world.open_control() {
+        world.clean();
+        return Err(format!("NFS over RDMA at {server} (--port): {text}"));
+    }
+    let unit = world.unit;
+    println!("# unit {:.1} ms", unit.as_secs_f64() * 1e3);
     if options.sweep {
         // A server that fails in M079 does not take such calls at all.
         let good = sweep::run(&mut world, &options, profile.reason("M079").is_none());
         world.clean();
         return good;
     }
+    let described = profile.server.clone();
     let mut runner = runner::Runner::new(&mut world, profile, options.repeat);
     let good = runner.run(&cases);
     println!(
@@ -119,16 +122,33 @@ fn run(options: Options) -> Result<bool, String> {
         runner.surprises.len(),
         runner.skipped.len()
     );
+    let report = serde_json::json!({
+        "server": server.to_string(), "seed": options.seed, "profile": described,
+        "unit_milliseconds": unit.as_secs_f64() * 1e3, "patience": options.patience,
+        "cases": runner.report, "skipped": runner.skipped,
+    });
+    world.clean();
     if let Some(path) = &options.json {
-        let report = serde_json::json!({
-            "server": server.to_string(), "seed": options.seed,
-            "cases": runner.report, "skipped": runner.skipped,
-        });
         evidence::write(path, &report)?;
     }
-    if let Some(path) = &options.corpus {
-        corpus::write(path, &runner.report)?;
+    if let Some(folder) = &options.corpus {
+        corpus::write(folder, &report["cases"])?;
     }
-    world.clean();
     Ok(good)
+}
+
+/// One of `--list`.
+fn line(case: &Case, options: &Options) -> String {
+    let needs = match case.needs {
+        [] => String::new(),
+        all => format!(" (needs {})", all.join(", ")),
+    };
+    let (accept, deadline) = (
+        case.accept.to_string(),
+        case.deadline(options.patience).to_string(),
+    );
+    format!(
+        "{:<10} {:<22} {accept:<24} {deadline:<9} {}{needs}\n",
+        case.id, case.rfc, case.sends
+    )
 }

@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The command line.
 
-use std::net::{IpAddr, SocketAddr};
+#[cfg(test)]
+mod tests;
+
+use std::{
+    io::{self, Write},
+    net::{SocketAddr, ToSocketAddrs},
+};
 
 use lexopt::prelude::*;
 
 const USAGE: &str = "\
 usage: rpcrdma-conform --server ADDRESS --export PATH [OPTION...]
-       rpcrdma-conform --list
-       rpcrdma-conform --fake MUTANT --server ADDRESS --port N
+       rpcrdma-conform --list [OPTION...]
+       rpcrdma-conform --fake MUTANT --server ADDRESS [--port N] [--tcp-port N]
 
+  --server ADDRESS  the server: a name or an address
+  --export PATH     what to mount of it
   --port N          the server's RPC-over-RDMA port (20049)
   --tcp-port N      its NFS port for TCP (2049): files are made and checked there
   --only IDS        cases, separated by commas: M037, M03* (any ending), M116..M148
@@ -20,24 +28,79 @@ usage: rpcrdma-conform --server ADDRESS --export PATH [OPTION...]
   --idle SECONDS    run M148, which leaves a connection idle for that long
   --profile FILE    where this server is known to differ (TOML)
   --json FILE       the evidence: bytes sent and received, completions, events, skipped cases
+  --corpus FOLDER   write all that was sent there, as seeds for fuzzers: messages to
+                    FOLDER/parse, private data to FOLDER/private
+  --patience N      units after which silence is a hang (5000)
   --seed N          decides everything that is random (1)
-  --fuzz N          instead: N messages with one to three mutations each
+
+Instead of the cases:
+  --list            print them: id, section, accepted outcomes, units until an answer is
+                    due + until one to a probe is, what is sent
+  --fuzz N          N messages with one to three mutations each
   --fuzz-from I     begin with message I of the seed (0)
-  --jobs N          threads that they are shared out between (2)
-  --sweep           instead: WRITEs from Read chunks at each place in a page
+  --jobs N          threads that they are shared out between (2, at most 16)
+  --sweep           WRITEs from Read chunks at each place in a page
   --sample N        only the first N of 20480 (4096: each place once)
   --large           others: WRITEs of 1, 2 and 4 MiB
   --expected FILE   leave the file sweep.PID in the export; what it has to hold
-  --corpus FOLDER   write all that was sent there, as seeds for fuzzers (not with --fuzz):
-                    messages to FOLDER/parse, private data to FOLDER/private
-  --patience N      units after which silence is a hang (5000)
   --fake MUTANT     be a server on that address that misbehaves in this way and
                     hands what it does not spoil to the NFS server over TCP
-  --list            print the cases: id, section, accepted outcomes, what is sent
 ";
 
+/// What the program does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Cases,
+    List,
+    Fuzz,
+    Sweep,
+    Fake,
+}
+
+use Mode::*;
+
+/// Options that choose a mode.
+const MODES: [(&str, Mode); 4] = [
+    ("list", List),
+    ("fuzz", Fuzz),
+    ("sweep", Sweep),
+    ("fake", Fake),
+];
+
+/// The modes that look at an option.
+const MEANT: [(&str, &[Mode]); 20] = [
+    ("server", &[Cases, Fuzz, Sweep, Fake]),
+    ("export", &[Cases, Fuzz, Sweep]),
+    ("port", &[Cases, Fuzz, Sweep, Fake]),
+    ("tcp-port", &[Cases, Fuzz, Sweep, Fake]),
+    ("only", &[Cases, List]),
+    ("except", &[Cases, List]),
+    ("repeat", &[Cases]),
+    ("hooks", &[Cases]),
+    ("gss", &[Cases]),
+    ("idle", &[Cases]),
+    ("profile", &[Cases, List, Sweep]),
+    ("json", &[Cases, Fuzz]),
+    ("corpus", &[Cases]),
+    ("patience", &[Cases, List, Fuzz, Sweep]),
+    ("seed", &[Cases, Fuzz, Sweep]),
+    ("fuzz-from", &[Fuzz]),
+    ("jobs", &[Fuzz]),
+    ("sample", &[Sweep]),
+    ("large", &[Sweep]),
+    ("expected", &[Sweep]),
+];
+
+/// Those without which a mode cannot be.
+const NEEDED: [(&str, &[Mode]); 2] = [
+    ("server", &[Cases, Fuzz, Sweep, Fake]),
+    ("export", &[Cases, Fuzz, Sweep]),
+];
+
 pub struct Options {
-    pub server: Option<IpAddr>,
+    /// Names of the options that are there.
+    given: Vec<String>,
+    server: String,
     pub port: u16,
     pub tcp_port: u16,
     pub export: String,
@@ -70,10 +133,11 @@ impl Options {
 
     fn read(mut parser: lexopt::Parser) -> Result<Self, lexopt::Error> {
         let mut this = Self {
-            server: None,
+            given: Vec::new(),
+            server: String::new(),
             port: 20049,
             tcp_port: 2049,
-            export: "/".into(),
+            export: String::new(),
             only: Vec::new(),
             except: Vec::new(),
             repeat: 1,
@@ -95,10 +159,16 @@ impl Options {
             corpus: None,
             patience: 5000,
         };
-        let ids = |text: String| text.split(',').map(str::to_string).collect::<Vec<_>>();
+        let ids = |text: String| {
+            let each = text.split(',').map(|id| id.trim().to_string());
+            each.collect::<Vec<_>>()
+        };
         while let Some(argument) = parser.next()? {
+            if let Long(name) = argument {
+                this.given.push(name.to_string());
+            }
             match argument {
-                Long("server") => this.server = Some(parser.value()?.parse()?),
+                Long("server") => this.server = parser.value()?.string()?,
                 Long("port") => this.port = parser.value()?.parse()?,
                 Long("tcp-port") => this.tcp_port = parser.value()?.parse()?,
                 Long("export") => this.export = parser.value()?.string()?,
@@ -123,7 +193,7 @@ impl Options {
                 Long("fake") => this.fake = Some(parser.value()?.string()?),
                 Long("list") => this.list = true,
                 Long("help") | Short('h') => {
-                    print!("{USAGE}");
+                    print(USAGE)?;
                     std::process::exit(0);
                 }
                 _ => return Err(argument.unexpected()),
@@ -133,38 +203,73 @@ impl Options {
     }
 
     pub fn address(&self) -> Result<SocketAddr, String> {
-        let server = self.server.ok_or_else(|| format!("no --server\n{USAGE}"))?;
-        Ok(SocketAddr::new(server, self.port))
+        let name = &self.server;
+        let found = (name.as_str(), self.port).to_socket_addrs();
+        let first = found.map_err(|e| format!("--server {name}: {e}"))?.next();
+        first.ok_or_else(|| format!("--server {name}: it has no address"))
     }
 
-    /// Options that a mode does not look at are mistakes.
+    fn has(&self, name: &str) -> bool {
+        self.given.iter().any(|given| given == name)
+    }
+
+    /// Options that a mode does not look at are mistakes, and so are those that are missing.
     pub fn check(&self) -> Result<(), String> {
-        if self.fuzz.is_none() {
-            return Ok(());
+        let mut modes = MODES.iter().filter(|(name, _)| self.has(name));
+        let chosen = modes.next();
+        if let (Some((one, _)), Some((other, _))) = (chosen, modes.next()) {
+            return Err(format!("--{one} and --{other} exclude each other"));
         }
-        let idle = [
-            ("--only", !self.only.is_empty()),
-            ("--except", !self.except.is_empty()),
-            ("--repeat", self.repeat != 1),
-            ("--hooks", self.hooks.is_some()),
-            ("--gss", self.gss.is_some()),
-            ("--idle", self.idle != 0),
-            ("--profile", self.profile.is_some()),
-            ("--corpus", self.corpus.is_some()),
-            ("--sweep", self.sweep),
-            ("--sample", self.sample.is_some()),
-            ("--large", self.large),
-            ("--expected", self.expected.is_some()),
-        ];
-        match idle.iter().find(|(_, given)| *given) {
-            Some((name, _)) => Err(format!("{name} means nothing with --fuzz")),
+        let mode = chosen.map_or(Cases, |(_, mode)| *mode);
+        let unmeant = |(name, meant): &&(&str, &[Mode])| self.has(name) && !meant.contains(&mode);
+        if let Some((name, meant)) = MEANT.iter().find(unmeant) {
+            return Err(match chosen {
+                Some((mode, _)) => format!("--{name} means nothing with --{mode}"),
+                None => {
+                    let with = MODES.iter().filter(|(_, mode)| meant.contains(mode));
+                    let with: Vec<_> = with.map(|(mode, _)| format!("--{mode}")).collect();
+                    format!("--{name} means nothing without {}", with.join(" or "))
+                }
+            });
+        }
+        if self.large && self.sample.is_some() {
+            return Err("--sample means nothing with --large".into());
+        }
+        let missing = |(name, by): &&(&str, &[Mode])| by.contains(&mode) && !self.has(name);
+        match NEEDED.iter().find(missing) {
+            Some((name, _)) => Err(format!("no --{name}\n{USAGE}")),
             None => Ok(()),
+        }
+    }
+
+    /// Each pattern has to be that of a case, and some case has to be left.
+    pub fn choose(&self, ids: &[String]) -> Result<(), String> {
+        for (name, patterns) in [("only", &self.only), ("except", &self.except)] {
+            let strange = |pattern: &&String| !ids.iter().any(|id| matches(pattern, id));
+            if let Some(pattern) = patterns.iter().find(strange) {
+                return Err(format!("--{name}: {pattern:?} matches no case"));
+            }
+        }
+        let chosen = self.only.is_empty() && self.except.is_empty();
+        if chosen || ids.iter().any(|id| self.selects(id)) {
+            Ok(())
+        } else {
+            Err("--only and --except leave no case".into())
         }
     }
 
     pub fn selects(&self, id: &str) -> bool {
         let any = |patterns: &[String]| patterns.iter().any(|p| matches(p, id));
         (self.only.is_empty() || any(&self.only)) && !any(&self.except)
+    }
+}
+
+/// Print all of it, or what somebody reads, as in `--list | head`.
+pub fn print(text: &str) -> Result<(), String> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(e.to_string()),
+        _ => Ok(()),
     }
 }
 

@@ -143,11 +143,7 @@ impl<'a> Runner<'a> {
                 continue;
             }
             self.show(number + 1, case, &verdict);
-            self.report.push(json!({
-                "id": case.id, "section": case.rfc, "sends": case.sends, "accepted": case.accept.to_string(),
-                "seen": verdict.seen, "passed": verdict.failures.is_empty(), "reason": verdict.reason(case),
-                "milliseconds": millis, "evidence": verdict.evidence,
-            }));
+            self.record(case, verdict, millis);
             if self.world.control.is_none() {
                 println!("Bail out! The server does not answer any more.");
                 return false;
@@ -155,6 +151,22 @@ impl<'a> Runner<'a> {
         }
         self.suggest();
         self.failed == 0
+    }
+
+    fn record(&mut self, case: &Case, verdict: Verdict, millis: u64) {
+        let passed = verdict.failures.is_empty();
+        let excused = self.profile.excuses(&case.id, &verdict.failures);
+        let deadline = case.deadline(self.world.patience);
+        self.report.push(json!({
+            "id": case.id, "section": case.rfc, "sends": case.sends, "accepted": case.accept.to_string(),
+            "seen": verdict.seen, "passed": passed, "reason": verdict.reason(case),
+            "excused": excused.filter(|_| !passed),
+            "deadline": {
+                "answer_units": deadline.answer, "probe_units": deadline.probe,
+                "seconds": deadline.total(self.world.unit).as_secs_f64(),
+            },
+            "milliseconds": millis, "evidence": verdict.evidence,
+        }));
     }
 
     /// Why a case is not run.

@@ -250,7 +250,7 @@ def peer(lab, where, mutant, ids):
         mkdir -p /tmp/hooks && for hook in {hooks}; do ln -sf /bin/true /tmp/hooks/$hook; done
         rm -f /tmp/mutant.json
         {start(lab, where, mutant, arguments)}
-        cat /tmp/mutant.json || cat /tmp/mutant.tap /tmp/fake.log >&2
+        test -s /tmp/mutant.json && cat /tmp/mutant.json || cat /tmp/mutant.tap /tmp/fake.log >&2
     """
     begin = time.monotonic()
     result = lab.server.run(script, check=False, timeout=1600)
