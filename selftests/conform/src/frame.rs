@@ -304,5 +304,6 @@ pub fn hex(bytes: &[u8]) -> String {
 /// The bytes of what hex() wrote.
 pub fn unhex(text: &str) -> Vec<u8> {
     let digits: Vec<_> = text.chars().filter_map(|c| c.to_digit(16)).collect();
-    digits.chunks(2).map(|d| (d[0] << 4 | d[1]) as u8).collect()
+    let pairs = digits.chunks_exact(2);
+    pairs.map(|d| (d[0] << 4 | d[1]) as u8).collect()
 }

@@ -11,6 +11,7 @@ mod cm;
 mod connection;
 mod content;
 mod corpus;
+mod decode;
 mod evidence;
 mod explain;
 mod fake;
@@ -59,6 +60,10 @@ fn main() -> ExitCode {
 
 fn run(options: Options) -> Result<bool, String> {
     options.check()?;
+    if let Some(path) = &options.decode_json {
+        options::print(&decode::file(path, &options)?)?;
+        return Ok(true);
+    }
     let profile = options
         .profile
         .as_deref()
@@ -112,7 +117,7 @@ fn run(options: Options) -> Result<bool, String> {
         return good;
     }
     let described = profile.server.clone();
-    let mut runner = runner::Runner::new(&mut world, profile, options.repeat);
+    let mut runner = runner::Runner::new(&mut world, profile, options.repeat, options.decode);
     let good = runner.run(&cases);
     println!(
         "# {} cases, {} failed, {} known to differ, {} listed but passed, {} skipped",

@@ -14,6 +14,7 @@ use lexopt::prelude::*;
 const USAGE: &str = "\
 usage: rpcrdma-conform --server ADDRESS --export PATH [OPTION...]
        rpcrdma-conform --list [OPTION...]
+       rpcrdma-conform --decode-json FILE [--only IDS] [--except IDS]
        rpcrdma-conform --fake MUTANT --server ADDRESS [--port N] [--tcp-port N]
 
   --server ADDRESS  the server: a name or an address
@@ -27,6 +28,7 @@ usage: rpcrdma-conform --server ADDRESS --export PATH [OPTION...]
   --gss SERVICE     for cases with Kerberos, such as nfs@server: there is a ticket
   --idle SECONDS    run M148, which leaves a connection idle for that long
   --profile FILE    where this server is known to differ (TOML)
+  --decode          print below each case what was sent and received, in words
   --json FILE       the evidence: bytes sent and received, completions, events, skipped cases
   --corpus FOLDER   write all that was sent there, as seeds for fuzzers: messages to
                     FOLDER/parse, private data to FOLDER/private
@@ -36,6 +38,7 @@ usage: rpcrdma-conform --server ADDRESS --export PATH [OPTION...]
 Instead of the cases:
   --list            print them: id, section, accepted outcomes, units until an answer is
                     due + until one to a probe is, what is sent
+  --decode-json FILE  print what a file of --json has, in words
   --fuzz N          N messages with one to three mutations each
   --fuzz-from I     begin with message I of the seed (0)
   --jobs N          threads that they are shared out between (2, at most 16)
@@ -52,6 +55,7 @@ Instead of the cases:
 enum Mode {
     Cases,
     List,
+    Decode,
     Fuzz,
     Sweep,
     Fake,
@@ -60,26 +64,28 @@ enum Mode {
 use Mode::*;
 
 /// Options that choose a mode.
-const MODES: [(&str, Mode); 4] = [
+const MODES: [(&str, Mode); 5] = [
     ("list", List),
+    ("decode-json", Decode),
     ("fuzz", Fuzz),
     ("sweep", Sweep),
     ("fake", Fake),
 ];
 
 /// The modes that look at an option.
-const MEANT: [(&str, &[Mode]); 20] = [
+const MEANT: [(&str, &[Mode]); 21] = [
     ("server", &[Cases, Fuzz, Sweep, Fake]),
     ("export", &[Cases, Fuzz, Sweep]),
     ("port", &[Cases, Fuzz, Sweep, Fake]),
     ("tcp-port", &[Cases, Fuzz, Sweep, Fake]),
-    ("only", &[Cases, List]),
-    ("except", &[Cases, List]),
+    ("only", &[Cases, List, Decode]),
+    ("except", &[Cases, List, Decode]),
     ("repeat", &[Cases]),
     ("hooks", &[Cases]),
     ("gss", &[Cases]),
     ("idle", &[Cases]),
     ("profile", &[Cases, List, Sweep]),
+    ("decode", &[Cases]),
     ("json", &[Cases, Fuzz]),
     ("corpus", &[Cases]),
     ("patience", &[Cases, List, Fuzz, Sweep]),
@@ -114,6 +120,8 @@ pub struct Options {
     pub json: Option<String>,
     pub seed: u64,
     pub list: bool,
+    pub decode: bool,
+    pub decode_json: Option<String>,
     pub fake: Option<String>,
     pub fuzz: Option<u64>,
     pub fuzz_from: u64,
@@ -131,7 +139,7 @@ impl Options {
         Self::read(lexopt::Parser::from_env()).map_err(|e| format!("{e}\n{USAGE}"))
     }
 
-    fn read(mut parser: lexopt::Parser) -> Result<Self, lexopt::Error> {
+    pub fn read(mut parser: lexopt::Parser) -> Result<Self, lexopt::Error> {
         let mut this = Self {
             given: Vec::new(),
             server: String::new(),
@@ -148,6 +156,8 @@ impl Options {
             json: None,
             seed: 1,
             list: false,
+            decode: false,
+            decode_json: None,
             fake: None,
             fuzz: None,
             fuzz_from: 0,
@@ -192,6 +202,8 @@ impl Options {
                 Long("patience") => this.patience = parser.value()?.parse()?,
                 Long("fake") => this.fake = Some(parser.value()?.string()?),
                 Long("list") => this.list = true,
+                Long("decode") => this.decode = true,
+                Long("decode-json") => this.decode_json = Some(parser.value()?.string()?),
                 Long("help") | Short('h') => {
                     print(USAGE)?;
                     std::process::exit(0);

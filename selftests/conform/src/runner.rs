@@ -9,6 +9,7 @@ use crate::{
     bench::Bench,
     case::{skip, Case},
     connection::{Connection, Options},
+    decode,
     outcome::Outcome,
     profile::{entries, Failure, Profile},
     rpc::Call,
@@ -35,11 +36,13 @@ pub struct Runner<'a> {
     pub surprises: Vec<String>,
     /// How often each case is run.
     repeat: u32,
+    /// Show what was sent and received.
+    decode: bool,
     fresh: Option<Connection>,
 }
 
 impl<'a> Runner<'a> {
-    pub fn new(world: &'a mut World, profile: Profile, repeat: u32) -> Self {
+    pub fn new(world: &'a mut World, profile: Profile, repeat: u32, decode: bool) -> Self {
         Self {
             world,
             profile,
@@ -50,6 +53,7 @@ impl<'a> Runner<'a> {
             unlisted: Vec::new(),
             surprises: Vec::new(),
             repeat,
+            decode,
             fresh: None,
         }
     }
@@ -143,6 +147,10 @@ impl<'a> Runner<'a> {
                 continue;
             }
             self.show(number + 1, case, &verdict);
+            if self.decode {
+                let lines = verdict.evidence.iter().flat_map(decode::step);
+                lines.for_each(|line| println!("# {line}"));
+            }
             self.record(case, verdict, millis);
             if self.world.control.is_none() {
                 println!("Bail out! The server does not answer any more.");

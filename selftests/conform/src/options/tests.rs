@@ -45,6 +45,7 @@ fn what_a_mode_does_not_look_at() {
         "--hooks f",
         "--json f",
         "--corpus f",
+        "--decode",
     ] {
         let text = wrong(&format!("{SERVER} --sweep {option}"));
         assert!(text.ends_with("means nothing with --sweep"), "{text}");
@@ -70,11 +71,20 @@ fn what_is_missing() {
     assert_eq!(wrong("--server 192.0.2.1"), "no --export");
     assert_eq!(wrong("--fake pad"), "no --server");
     for right in [
-        SERVER,
         "--list --only R2",
+        "--decode-json f",
         "--fake pad --server 192.0.2.1 --port 7",
     ] {
         assert_eq!(read(right).check(), Ok(()));
+    }
+    // What the tests in machines say.
+    for right in [
+        "--json f --profile f --hooks f --corpus f --gss s --idle 1 --repeat 2 --only R2 --decode",
+        "--profile f --sweep --expected f --sample 4096",
+        "--profile f --sweep --expected f --large",
+        "--json f --fuzz 5 --fuzz-from 5 --seed 2",
+    ] {
+        assert_eq!(read(&format!("{SERVER} --port 7 {right}")).check(), Ok(()));
     }
 }
 
