@@ -148,12 +148,6 @@ WAITING = ["M142", "M142b"]
 VOID = ["nothing was under way", "did not wait", "the connection is still there"]
 # Why cases come to no verdict that have one with a right peer.
 IDLE = ("late: ", "the server has one callback", "the server has fewer callbacks")
-# Cases that come to no verdict here, and why.
-UNSEEN = {
-    "R37": "the memory of the peer does not run short",
-    "P21": "the server behind the peer gives no layouts",
-    "P21b": "the server behind the peer gives no layouts",
-}
 # A machine under load takes longer than these units for a right answer, but for scripted peers.
 PATIENCE = {**dict.fromkeys((*RIGHT, "callback-late"), 5000), **dict.fromkeys(("mute", "deaf", "lossy", "scarred"), 300)}
 # What --fuzz has to find, and in which words.
@@ -311,7 +305,7 @@ def misbehave(lab):
         ids = [i for i in ids if i not in HOOKS.split()]
         failed = peer(lab, where, mutant, ids) if ids else {}
         problems += [f"{mutant}: what is right fails: {i}: {reason}" for i, reason in failed.items()]
-    survivors = set(chosen) - set(UNSEEN)
+    survivors = set(chosen)
     seen = {}
     for mutant in dict.fromkeys(mutant for mutant, _, _ in NARROW):
         lists = [(choose(mutant, patterns), words.split("|")) for m, patterns, words in NARROW if m == mutant]
