@@ -147,7 +147,7 @@ WAITING = ["M142", "M142b"]
 # Not the peer's fault, but that of hooks which do nothing, or of what comes before a case's matter.
 VOID = ["nothing was under way", "did not wait", "the connection is still there"]
 # Why cases come to no verdict that have one with a right peer.
-IDLE = ("late: ", "the server has one callback", "the server has fewer callbacks")
+IDLE = ("(late: ", "(the server has one callback", "(the server has fewer callbacks")
 # A machine under load takes longer than these units for a right answer, but for scripted peers.
 PATIENCE = {**dict.fromkeys((*RIGHT, "callback-late"), 5000), **dict.fromkeys(("mute", "deaf", "lossy", "scarred"), 300)}
 # What --fuzz has to find, and in which words.

@@ -106,7 +106,10 @@ const MUTANTS: &[(&str, &str)] = &[
     ("callback-long", "callbacks of 1,100 bytes more"),
     ("callback-xid", "callbacks with two XIDs"),
     ("callback-lost", "no callback comes"),
-    ("callback-flood", "callbacks without regard to credits"),
+    (
+        "callback-flood",
+        "callbacks without regard to credits; asks for one",
+    ),
     (
         "callback-stalls",
         "takes a grant of no callbacks at its word",

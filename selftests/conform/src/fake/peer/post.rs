@@ -102,6 +102,8 @@ impl Peer {
                 .splice(5..6, [1, 1, 0x77, 64, 0, 0x1000, 0])
                 .for_each(drop),
             "callback-long" => more = vec![0; 1100],
+            // nfsd has no more than two at once over TCP.
+            "callback-flood" => header[2] = 1,
             // The first is for the one that a callback overtakes.
             "callback-late" => self.dawdles = 2,
             "callback-xid" => header[0] ^= 1,
