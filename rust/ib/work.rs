@@ -156,10 +156,12 @@ impl<T: Completion> Posted<T> {
             // SAFETY: By this function's contract.
             drop(unsafe { KBox::from_raw(ptr.as_ptr().cast::<Inner<T>>()) });
         }
-        // SAFETY: Valid by the type invariant: the box is leaked and no completion names it. A device
-        // uses the memory the context describes, never these members.
+        // SAFETY: By the type invariant the box is leaked. Only its completion would free it, and there
+        // is none: the request that names it is the last of its chain, and the device has refused
+        // that one or one in front of it (`bad_wr` of `ib_post_send`).
         let inner = unsafe { self.0.as_ref() };
-        // Should there be a completion after all, it leaves the context alone.
+        // A driver that reports an error for a chain it has queued, as siw can, completes it all the
+        // same: if that is later than this, the context is left alone.
         inner.posted.store(false, Relaxed);
         InDoubt {
             slots: inner.slots,

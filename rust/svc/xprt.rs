@@ -301,8 +301,8 @@ impl<T: Transport> Xprt<T> {
         })
     }
 
-    /// Whether sunrpc has deleted the transport. It has given up the network namespace then, which
-    /// its tracepoints would look at.
+    /// Whether sunrpc has deleted the transport. It gives up the network namespace behind that, which
+    /// its tracepoints look at.
     fn is_deleted(&self) -> bool {
         self.load_flags() & (1 << ffi::XPT_DEAD) != 0
     }
