@@ -16,4 +16,4 @@ MESSAGES = 5000
 
 def test(lab, part):
     vm.check(lab, f"conform_fuzz_full.{part}",
-             f"--fuzz {MESSAGES} --fuzz-from {part * MESSAGES} --seed 2", limit=6000)
+             f"--fuzz {MESSAGES} --fuzz-from {part * MESSAGES} --seed 2", limit=600 + MESSAGES / 20)
