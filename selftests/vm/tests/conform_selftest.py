@@ -41,7 +41,8 @@ NARROW = [
     ("refuse", "M174 C5", "connect"),
     ("spill", "M100 M101 R13", "was written"),
     ("mute", "M120", "DROP"),
-    ("mute", "M136 M136b M142b M146 M146b R37", "HANG"),
+    # They begin with a call that says what is granted.
+    ("fading", "M136 M136b M142b M146 M146b R37", "HANG"),
     # A right peer but for one thing: its header.
     ("wrong-xid", "M041a K1 M039 R1 P16.* R13", "in answer to"),
     ("greedy:400", "M157 R2", "BROKEN|CLOSE"),
@@ -149,7 +150,7 @@ VOID = ["nothing was under way", "did not wait", "the connection is still there"
 # Why cases come to no verdict that have one with a right peer.
 IDLE = ("(late: ", "(the server has one callback", "(the server has fewer callbacks")
 # A machine under load takes longer than these units for a right answer, but for scripted peers.
-PATIENCE = {**dict.fromkeys((*RIGHT, "callback-late"), 5000), **dict.fromkeys(("mute", "deaf", "lossy", "scarred"), 300)}
+PATIENCE = {**dict.fromkeys((*RIGHT, "callback-late"), 5000), **dict.fromkeys(("mute", "deaf", "lossy", "fading", "scarred"), 300)}
 # What --fuzz has to find, and in which words.
 FUZZ = [
     ("pad", "ranges was written"),

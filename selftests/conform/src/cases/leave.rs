@@ -137,10 +137,11 @@ impl Client {
         self.connection.send(&call.bytes)?;
         let until = Instant::now() + limit;
         let bytes = loop {
-            match self.next(until).ok_or(io::ErrorKind::TimedOut)? {
-                Event::Received { bytes, .. } => break bytes,
-                Event::Sent => {}
-                other => return Err(io::Error::other(format!("{other:?}"))),
+            match self.next(until) {
+                Some(Event::Received { bytes, .. }) => break bytes,
+                Some(Event::Sent) => {}
+                Some(other) => return Err(io::Error::other(format!("{other:?}"))),
+                None => return Err(io::Error::other("HANG: no answer to the first call")),
             }
         };
         let mut words = Words::new(&bytes);

@@ -187,6 +187,8 @@ const RECALLS: usize = 8;
 /// Units in which nothing may come, and how often in a row until no more is coming.
 const QUIET: u32 = 5;
 const TIMES: u32 = 5;
+/// So many times that: the server must not give up meanwhile what waits for its turn.
+const TURNS: u32 = 2 * (RECALLS as u32 + 1) * TIMES;
 
 /// Callbacks that come until none has for some time, behind those that wait for their replies. If
 /// none waits and more are due, the first is waited for.
@@ -197,9 +199,10 @@ fn settle(
     due: bool,
 ) -> Result<(), String> {
     let limit = Instant::now() + b.world.limit();
+    let pause = (b.world.unit * QUIET).min(session.patience / TURNS);
     let mut quiet = 0;
     while quiet < TIMES {
-        let until = Instant::now() + b.world.unit * QUIET;
+        let until = Instant::now() + pause;
         let silent = matches!(b.next_message(until)?, Next::Silence);
         check(silent, || "a message, no callback".into())?;
         let came = session.callbacks(b)?;

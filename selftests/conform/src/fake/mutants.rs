@@ -79,6 +79,7 @@ const MUTANTS: &[(&str, &str)] = &[
         "lossy",
         "does not answer every Nth call of a connection (16)",
     ),
+    ("fading", "answers the first N calls of a connection (1)"),
     ("leaky", "loses the Receive of what is no call"),
     (
         "crowded",
@@ -100,7 +101,7 @@ const MUTANTS: &[(&str, &str)] = &[
     ("weary", "fails from the Nth connection on (6)"),
     (
         "scarred",
-        "spoils data once a call's connection is gone; no GETATTR",
+        "spoils data once a call's connection is gone; all but the first late, no GETATTR",
     ),
     ("callback-chunks", "callbacks with a Write list"),
     ("callback-long", "callbacks of 1,100 bytes more"),

@@ -25,7 +25,7 @@ use crate::{
     tcp::Tcp,
 };
 
-/// To a callback after which calls are answered late there is no answer in time.
+/// When clients that leave have gone, and when an answer to a callback comes too late.
 const TOO_LATE: Duration = Duration::from_secs(1);
 
 const DESTROY_SESSION: u32 = 44;
@@ -71,6 +71,8 @@ struct Waiting {
 enum Late {
     Write(Segment, Vec<u8>),
     Send(Vec<u8>),
+    /// To the NFS server.
+    Call(Vec<u8>),
 }
 
 pub struct Peer {
@@ -203,7 +205,8 @@ impl Peer {
     fn call(&mut self, shared: &mut Shared, request: &Request) -> io::Result<()> {
         let (xid, mutant) = (request.xid, &shared.mutant);
         self.calls += 1;
-        let lost = mutant.is("lossy") && self.calls % mutant.number(16) == 0;
+        let lost = mutant.is("lossy") && self.calls % mutant.number(16) == 0
+            || mutant.is("fading") && self.calls > mutant.number(1);
         let confused = mutant.is("callback-confused") && self.callbacks.contains(&xid);
         if lost || confused {
             return Ok(());
@@ -261,6 +264,12 @@ impl Peer {
         if mutant.is("scarred") && procedure == Procedure::GETATTR {
             return Ok(());
         }
+        if mutant.is("scarred") && self.calls > 1 {
+            // The client goes first.
+            let due = Instant::now() + TOO_LATE;
+            self.late.push((due, Late::Call(stream)));
+            return Ok(());
+        }
         self.tcp(shared)?.send(&stream)
     }
 
@@ -293,6 +302,7 @@ impl Peer {
             match self.late.remove(0).1 {
                 Late::Write(segment, data) => self.write(&segment, &data)?,
                 Late::Send(message) => self.connection.send(&message)?,
+                Late::Call(stream) => self.tcp(shared)?.send(&stream)?,
             }
         }
         Ok(())
