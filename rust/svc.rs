@@ -11,6 +11,7 @@ pub(crate) mod class;
 pub(crate) mod connection;
 pub(crate) mod listener;
 pub(crate) mod registry;
+pub(crate) mod reply_array;
 pub(crate) mod reply_pages;
 pub(crate) mod rqst;
 pub(crate) mod xdr_buf;

@@ -26,15 +26,13 @@ use kernel::prelude::*;
 pub(crate) struct ReplyPages {
     buf: ffi::xdr_buf,
     list: KVec<SharedPage>,
-    own: bool,
 }
 
 // SAFETY: `buf` names memory of pages that the value owns.
 unsafe impl Send for ReplyPages {}
 
 impl ReplyPages {
-    /// Takes over the pages of the reply `buf`, which are `list`. `own` says that all of them were
-    /// the thread's own.
+    /// Takes over the pages of the reply `buf`, which are `list`.
     ///
     /// # Errors
     ///
@@ -48,7 +46,6 @@ impl ReplyPages {
         mut buf: ffi::xdr_buf,
         mut list: KVec<SharedPage>,
         array: usize,
-        own: bool,
     ) -> Result<Self> {
         let [head] = &buf.head;
         let [tail] = &buf.tail;
@@ -67,7 +64,7 @@ impl ReplyPages {
             buf.pages = entries.as_mut_ptr().cast();
         }
         // INVARIANT: Checked above; the list's memory does not move.
-        Ok(Self { buf, list, own })
+        Ok(Self { buf, list })
     }
 
     /// Whether a head or tail is in one of the pages.
@@ -83,9 +80,9 @@ impl ReplyPages {
         })
     }
 
-    /// The pages, and whether all of them were the thread's own.
-    pub(crate) fn into_list(self) -> (KVec<SharedPage>, bool) {
-        (self.list, self.own)
+    /// The pages.
+    pub(crate) fn into_list(self) -> KVec<SharedPage> {
+        self.list
     }
 }
 

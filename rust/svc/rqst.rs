@@ -4,8 +4,7 @@
 //!
 //! A thread owns two arrays of pages: `rq_pages` for the call and `rq_respages` for the reply. All
 //! entries of the first are set when a message is received. They are only ever *exchanged* here, so
-//! they stay set and `rq_pages_nfree` stays 0. Of the second, `[rq_respages, rq_next_page)` is in
-//! use by the reply; sunrpc releases what is still there and fills in what is missing.
+//! they stay set and `rq_pages_nfree` stays 0. The second is in [`super::reply_array`].
 
 use crate::{
     ffi,
@@ -16,7 +15,6 @@ use crate::{
     },
     svc::{
         connection::Connection,
-        reply_pages::ReplyPages,
         xdr_buf::XdrBuf, //
     }, //
 };
@@ -97,7 +95,7 @@ impl<C: Connection> Rqst<C> {
         unsafe { &mut *rqst.cast() }
     }
 
-    fn as_ptr(&self) -> *mut ffi::svc_rqst {
+    pub(super) fn as_ptr(&self) -> *mut ffi::svc_rqst {
         self.0.get()
     }
 
@@ -142,7 +140,7 @@ impl<C: Connection> Rqst<C> {
     }
 
     /// Pages a call or a reply can have.
-    fn maxpages(&self) -> usize {
+    pub(super) fn maxpages(&self) -> usize {
         // SAFETY: The request is valid.
         unsafe { (*self.as_ptr()).rq_maxpages }
     }
@@ -279,120 +277,5 @@ impl<C: Connection> Rqst<C> {
         unsafe { bindings::clear_bit(ffi::RQ_LOCAL as usize, &raw mut (*rqst).rq_flags) };
         // CAST: See above; the value is traced and tested for being positive.
         Received(len as c_int)
-    }
-
-    /// The entries of the reply array that are in use.
-    fn reply_slots(&mut self) -> &mut [*mut ffi::page] {
-        let rqst = self.as_ptr();
-        // SAFETY: The request is valid.
-        let (first, next) = unsafe { ((*rqst).rq_respages, (*rqst).rq_next_page) };
-        let bytes = (next as usize).saturating_sub(first as usize);
-        let len = (bytes / size_of::<*mut ffi::page>()).min(self.maxpages());
-        // SAFETY: The array has `rq_maxpages` entries and belongs to the thread.
-        unsafe { core::slice::from_raw_parts_mut(first, len) }
-    }
-
-    /// Keeps the reply's pages with the thread if each of them is provably its own; a page of an
-    /// exported file would be written to by the next reply.
-    pub(crate) fn keep_reply_pages(&mut self) {
-        let own = self.reply_slots().iter().all(|page| {
-            // SAFETY: Entries in use are null or valid pages.
-            !page.is_null() && unsafe { ffi::svcrs_page_private(*page) }
-        });
-        if own {
-            // SAFETY: The request belongs to the thread.
-            unsafe { (*self.as_ptr()).rq_next_page = (*self.as_ptr()).rq_respages };
-        }
-    }
-
-    /// Entries of the reply array up to the last that the reply uses, and the first of those that
-    /// are its page array.
-    ///
-    /// `rq_next_page` alone does not tell: nfsd leaves it behind where it encodes ACLs, and in some
-    /// direct reads.
-    ///
-    /// # Errors
-    ///
-    /// `EINVAL` when a page of the reply is not in the array.
-    fn reply_extent(&self) -> Result<(usize, usize)> {
-        let rqst = self.as_ptr();
-        // SAFETY: The request is valid.
-        let (first, next) = unsafe { ((*rqst).rq_respages, (*rqst).rq_next_page) };
-        let bytes = (next as usize).saturating_sub(first as usize);
-        let used = (bytes / size_of::<*mut ffi::page>()).min(self.maxpages());
-        // SAFETY: The reply belongs to the thread.
-        let buf = unsafe { &(*rqst).rq_res };
-        if buf.page_len == 0 {
-            return Ok((used, 0));
-        }
-        // CAST: `u32` to `usize` is lossless on 64-bit.
-        let end = (buf.page_base as usize).checked_add(buf.page_len as usize);
-        let count = end.ok_or(EINVAL)?.div_ceil(PAGE_SIZE);
-        // SAFETY: The reply's page array covers its bytes.
-        let pages = unsafe { core::slice::from_raw_parts(buf.pages, count) };
-        // SAFETY: The array has `rq_maxpages` entries and belongs to the thread.
-        let slots = unsafe { core::slice::from_raw_parts(first, self.maxpages()) };
-        let last = slots.len().checked_sub(count).ok_or(EINVAL)?;
-        let array = (0..=last)
-            .find(|at| slots.get(*at..).and_then(|rest| rest.get(..count)) == Some(pages))
-            .ok_or(EINVAL)?;
-        Ok((used.max(array.saturating_add(count)), array))
-    }
-
-    /// Number of pages the reply uses.
-    ///
-    /// # Errors
-    ///
-    /// `EINVAL` when a page of the reply is not the thread's.
-    pub(crate) fn reply_page_count(&self) -> Result<usize> {
-        Ok(self.reply_extent()?.0)
-    }
-
-    /// Takes the reply away with its pages, which go to `list`. If all of them were the thread's own
-    /// and there are enough, pages from `spare` take their places; else sunrpc allocates new ones.
-    ///
-    /// # Errors
-    ///
-    /// `ENOSPC` if the list has no room or the thread lacks a page, and nothing has been taken then;
-    /// `EINVAL` if a part of the reply is in none of the thread's pages.
-    pub(crate) fn take_reply(
-        &mut self,
-        mut list: KVec<SharedPage>,
-        spare: &mut KVec<PrivatePage>,
-    ) -> Result<ReplyPages> {
-        list.clear();
-        // SAFETY: The reply belongs to the thread.
-        let buf = unsafe { (&raw const (*self.as_ptr()).rq_res).read() };
-        let (used, array) = self.reply_extent()?;
-        // SAFETY: Within the array.
-        let next = unsafe { (*self.as_ptr()).rq_respages.add(used) };
-        // All entries that become empty must be filled in again.
-        // SAFETY: The request belongs to the thread.
-        unsafe { (*self.as_ptr()).rq_next_page = next };
-        let slots = self.reply_slots();
-        if list.capacity() < slots.len() || slots.iter().any(|slot| slot.is_null()) {
-            return Err(ENOSPC);
-        }
-        let mut own = true;
-        for slot in slots.iter_mut() {
-            let Some(page) = NonNull::new(core::mem::replace(slot, null_mut())) else {
-                continue;
-            };
-            // SAFETY: The array owned one reference on the page, which it no longer has.
-            let page = unsafe { SharedPage::from_raw(page) };
-            own = own && page.is_private();
-            list.push_within_capacity(page).map_err(|_| ENOSPC)?;
-        }
-        if own && spare.len() >= slots.len() {
-            for slot in slots.iter_mut() {
-                if let Some(page) = spare.pop() {
-                    *slot = page.into_shared().into_raw().as_ptr();
-                }
-            }
-            // SAFETY: The request belongs to the thread, and all entries are set again.
-            unsafe { (*self.as_ptr()).rq_next_page = (*self.as_ptr()).rq_respages };
-        }
-        // SAFETY: The thread's reply was valid, and its pages are those from entry `array` on.
-        unsafe { ReplyPages::new(buf, list, array, own) }
     }
 }

@@ -254,13 +254,9 @@ impl Depot {
     pub(crate) fn put_writes(&self, writes: Writes) {
         let Writes { rdma, spare } = writes;
         let (reply, room) = rdma.finish();
-        let (mut list, own) = reply.into_list();
-        // Where page-cache pages were among them the thread has lost pages of its own to nfsd, and
-        // keeping the rest would only fill the pool.
-        if own {
-            for page in list.drain_all() {
-                self.put_shared(page);
-            }
+        let mut list = reply.into_list();
+        for page in list.drain_all() {
+            self.put_shared(page);
         }
         self.put_write_kit(WriteKit { room, list, spare });
     }

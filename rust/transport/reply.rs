@@ -171,7 +171,7 @@ fn write_chunks(
     context: &Sleepable,
 ) -> Result<Writes> {
     let target = conn.target();
-    let pages = rqst.reply_page_count()?;
+    let (pages, own) = rqst.reply_page_counts()?;
     let lists = rqst.call().and_then(|call| call.lists()).ok_or(EINVAL)?;
     let ops = plan.write_count(&lists);
     // Each page is one piece, and so are head and tail; the end of a segment splits one more.
@@ -187,11 +187,11 @@ fn write_chunks(
         windows: 0,
     };
     let mut kit = conn.depot().write_kit();
-    // Pages in exchange for those that leave; what is not used goes back.
+    // Pages in exchange for the thread's own that leave; what is not used goes back.
     let taken = (|| {
         kit.room.reserve(demand)?;
         kit.list.reserve(pages, GFP_KERNEL)?;
-        conn.depot().fill_pooled(&mut kit.spare, pages)?;
+        conn.depot().fill_pooled(&mut kit.spare, own)?;
         rqst.take_reply(core::mem::take(&mut kit.list), &mut kit.spare)
     })();
     let reply = match taken {
