@@ -74,6 +74,10 @@ refilled() {
 probed() { server "grep -c '$1:' $TRACE/trace"; }
 probes_off() { server "cd $TRACE && echo 0 >events/kprobes/enable; echo >kprobe_events"; }
 
+# Pages in the module's pool; those of the last calls come back by and by.
+pooled() { server "sed -n 's/^pages_pooled //p' /sys/kernel/debug/svcrdma_rs/objects"; }
+pool_has() { [ "$(pooled)" = "$1" ]; }
+
 local_reader() { server "grep -q ' reader local\$' /sys/kernel/debug/svcrdma_rs/connections"; }
 
 kmem_on() {
@@ -112,7 +116,7 @@ segments_on
 probes_on
 
 ktap_print_header
-ktap_set_plan 14
+ktap_set_plan 15
 
 reads=$(stat_of read_wrs) bytes=$(stat_of read_bytes)
 check "$MIB WRITEs of 1 MiB" write_file
@@ -145,11 +149,12 @@ data=$(($(stat -c %s "$MNT/costs") / 4096 + 64))
 echo "# $calls READs have used up $empty pages, $data of them for data"
 check "use up what nfsd frees" [ "$empty" -le "$data" ]
 
-pages=$(stat_of pages_allocated)
+pages=$(stat_of pages_allocated) pool=$(pooled)
 kmem_on
 check "WRITEs and READs" work
 server "echo 0 >$TRACE/tracing_on"
 check "no page was taken from the allocator" [ "$(stat_of pages_allocated)" = "$pages" ]
+check "the pool has as many as before" wait_for 1000 pool_has "$pool"
 check "the server's allocations were all traced" traced
 check "none was made by the module" none_by_module
 kmem_off
