@@ -329,13 +329,20 @@ impl<C: QueueContext> Qp<C> {
             return Err(PostError::Rejected(unsafe { posted.reclaim() }));
         }
         // The slots stay taken: the first part of the chain is still there.
+        if bad.is_null() {
+            // siw reports some errors for a chain that it has queued, and names no request: it may
+            // complete, which ends the posting as ever.
+            return Err(PostError::InDoubt);
+        }
         queues.posted.fetch_sub(1, Relaxed);
         // Beyond the room there is the context leaks: the device may still use it, and freeing it
         // would be a guess.
         let _ = queues
             .in_doubt
             .lock()
-            .push_within_capacity(posted.into_doubt());
+            // SAFETY: The device has refused the last request, which names the context, or one in
+            // front of it.
+            .push_within_capacity(unsafe { posted.into_doubt() });
         Err(PostError::InDoubt)
     }
 

@@ -146,9 +146,13 @@ impl<T: Completion> Posted<T> {
         Work(inner)
     }
 
-    /// Drops the memory of a context whose work request will never complete, once the queue pair
-    /// is drained.
-    pub(super) fn into_doubt(self) -> InDoubt {
+    /// Drops the memory of a context whose signaled work request will never complete, once the
+    /// queue pair is destroyed.
+    ///
+    /// # Safety
+    ///
+    /// The signaled work request was not accepted.
+    pub(super) unsafe fn into_doubt(self) -> InDoubt {
         /// # Safety
         ///
         /// `ptr` is that of a leaked box of `Inner<T>` which no device uses any more.
@@ -156,12 +160,10 @@ impl<T: Completion> Posted<T> {
             // SAFETY: By this function's contract.
             drop(unsafe { KBox::from_raw(ptr.as_ptr().cast::<Inner<T>>()) });
         }
-        // SAFETY: By the type invariant the box is leaked. Only its completion would free it, and there
-        // is none: the request that names it is the last of its chain, and the device has refused
-        // that one or one in front of it (`bad_wr` of `ib_post_send`).
+        // SAFETY: By the type invariant the box is leaked. Only the completion of the signaled request
+        // would free it, and there is none by this function's contract.
         let inner = unsafe { self.0.as_ref() };
-        // A driver that reports an error for a chain it has queued, as siw can, completes it all the
-        // same: if that is later than this, the context is left alone.
+        // Should a device complete it all the same, the context is left alone.
         inner.posted.store(false, Relaxed);
         InDoubt {
             slots: inner.slots,
