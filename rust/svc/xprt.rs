@@ -397,6 +397,9 @@ impl<T: Transport> XprtRef<T> {
     /// Freeing it drops a module reference, which sunrpc's caller does as well when it is told of
     /// the failure; so one more is taken first.
     pub(super) fn abort(self) {
+        // What is flushed meanwhile has sunrpc do nothing: the network namespace is given up first.
+        // SAFETY: The flags are valid.
+        unsafe { bindings::set_bit(ffi::XPT_DEAD as usize, self.flags()) };
         // SAFETY: The caller holds a module reference, so the module is alive.
         unsafe { bindings::__module_get(T::class().owner()) };
     }
