@@ -105,6 +105,21 @@ mod geometry {
         }
     }
 
+    /// Each needs a registration, a Read and an invalidation, and where it ends one more Read.
+    #[test]
+    fn regions_must_not_be_too_small_for_the_send_queue() {
+        let regions = |max_fast_reg_pages| DeviceCaps {
+            max_fast_reg_pages,
+            ..LARGE
+        };
+        for (pages, least) in [(PAGES, 4), (MANY_PAGES, 13)] {
+            let fits = regions(least);
+            assert_eq!(kind(ReaderChoice::Registered, &fits, pages), Registered);
+            let small = regions(least - 1);
+            assert_eq!(kind(ReaderChoice::Registered, &small, pages), Refused);
+        }
+    }
+
     /// RDMA Writes have no other way.
     #[test]
     fn what_cannot_return_a_message_is_refused() {

@@ -110,8 +110,14 @@ impl ReaderChoice {
         if !caps.mem_mgt_extensions || caps.max_fast_reg_pages == 0 {
             return Err(EOPNOTSUPP);
         }
+        let region = usize::try_from(MAX_WINDOW_PAGES.min(caps.max_fast_reg_pages))?;
+        // Registration, Read and invalidation of each, and where a region ends one more Read.
+        let requests = pages.div_ceil(region).saturating_mul(3).saturating_add(1);
+        if requests > usize::try_from(geometry.send_depth)? {
+            return Err(EOPNOTSUPP);
+        }
         Ok(Reader::Registered {
-            pages: usize::try_from(MAX_WINDOW_PAGES.min(caps.max_fast_reg_pages))?,
+            pages: region,
             read_inv: caps.read_inv,
             remote_write: caps.iwarp,
         })
