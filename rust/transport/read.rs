@@ -33,7 +33,6 @@ use crate::{
         page::PrivatePage, //
     },
     proto::{
-        Answer,
         Call,
         CallShape,
         Layout,
@@ -147,65 +146,37 @@ pub(super) fn discard(conn: &Xprt<Connection>, mut work: Work<ReadContext>) {
     conn.depot().put_read(work);
 }
 
-/// Why the Reads of a call were not posted.
-enum Refusal {
-    /// They can never be: the client is told.
-    Answer,
-    /// The connection is of no use any more.
-    Broken,
-}
-
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Self {
-        // For want of memory the connection is closed: the client sends the call again, where an
-        // answer would be an error to the application.
-        if error == E2BIG {
-            Self::Answer
-        } else {
-            Self::Broken
-        }
-    }
-}
-
 /// First pass: posts the RDMA Reads of a call.
 pub(crate) fn start(
     conn: &Xprt<Connection>,
-    call: KBox<CallContext>,
-    shape: CallShape,
-    header: PrivatePage,
-    len: usize,
+    parts: Parts,
+    plan: &Plan,
     work: Work<RecvContext>,
     context: &Sleepable,
 ) -> Received {
     // The page stays with the call, so the Receive gets one of the pool's.
     recv::repost(conn, work, None, context);
-    let fixed = call.fixed();
-    let parts = Parts {
-        header,
-        len,
-        shape,
-        call,
-    };
-    match post(conn, parts, context) {
-        Ok(()) => {}
-        Err(Refusal::Answer) => recv::refuse(conn, Answer::ErrChunk(fixed), context),
-        Err(Refusal::Broken) => conn.close_soon(),
+    // The client sends the call again, where an answer would be an error to the application.
+    if post(conn, parts, plan, context).is_err() {
+        conn.close_soon();
     }
     Received::NOTHING
 }
 
-/// What the Reads of a call need, known before anything is allocated.
-struct Plan {
+/// What the Reads of a call need, known before anything is allocated for it.
+pub(crate) struct Plan {
     pages: usize,
     demand: Demand,
     slots: u32,
     registered: Option<RegisteredReads>,
 }
 
+/// Plans the Reads of a call.
+///
 /// # Errors
 ///
 /// `E2BIG` when the Send Queue or the thread's pages can never hold them.
-fn plan(conn: &Xprt<Connection>, call: &Call<'_>) -> Result<Plan> {
+pub(crate) fn plan(conn: &Xprt<Connection>, call: &Call<'_>) -> Result<Plan> {
     let pages = call.sink_pages();
     let registered = conn.registered_reads();
     let windows = registered.map_or(0, |how| pages.div_ceil(how.pages.max(1)));
@@ -236,21 +207,20 @@ fn plan(conn: &Xprt<Connection>, call: &Call<'_>) -> Result<Plan> {
     })
 }
 
-/// Plans, waits for room, builds and posts. On error all that `parts` holds is back where it
+/// Waits for room, builds and posts. On error all that `parts` holds is back where it
 /// belongs.
-fn post(conn: &Xprt<Connection>, parts: Parts, context: &Sleepable) -> Result<(), Refusal> {
+fn post(conn: &Xprt<Connection>, parts: Parts, plan: &Plan, context: &Sleepable) -> Result {
     // Pages are taken once there is room: threads that wait in line hold none.
     let reserved = (|| -> Result<_> {
-        let plan = plan(conn, &parts.view()?)?;
         let credit = conn.reserve_slots(plan.slots, context)?;
         let read = conn.depot().read(context)?;
-        Ok((credit, read, build(conn, &parts, &plan, context)?))
+        Ok((credit, read, build(conn, &parts, plan, context)?))
     })();
     let (credit, mut read, reads) = match reserved {
         Ok(reserved) => reserved,
         Err(error) => {
             abandon(conn, parts);
-            return Err(Refusal::from(error));
+            return Err(error);
         }
     };
     // CAST: At most the slots.
@@ -260,9 +230,9 @@ fn post(conn: &Xprt<Connection>, parts: Parts, context: &Sleepable) -> Result<()
         Ok(()) => Ok(()),
         Err(PostError::Rejected(read)) => {
             discard(conn, read);
-            Err(Refusal::Broken)
+            Err(EIO)
         }
-        Err(PostError::InDoubt) => Err(Refusal::Broken),
+        Err(PostError::InDoubt) => Err(EIO),
     }
 }
 

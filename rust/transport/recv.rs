@@ -50,7 +50,10 @@ use crate::{
             Connection, //
         },
         geometry::INLINE_SIZE,
-        read,
+        read::{
+            self,
+            Parts, //
+        },
         send, //
     }, //
 };
@@ -195,13 +198,26 @@ pub(crate) fn receive(
             return Received::NOTHING;
         }
     };
+    let plan = call.has_read_chunks().then(|| read::plan(conn, &call));
+    let Ok(plan) = plan.transpose() else {
+        // It can never be fetched.
+        let answer = Answer::ErrChunk(call.fixed());
+        repost(conn, work, Some(page.into_shared()), context);
+        refuse(conn, answer, context);
+        return Received::NOTHING;
+    };
     let Ok(remembered) = remember(conn, slot, &call, context) else {
         conn.close_soon();
         return Received::NOTHING;
     };
-    if call.has_read_chunks() {
-        let shape = call.shape();
-        return read::start(conn, remembered, shape, page, len, work, context);
+    if let Some(plan) = plan {
+        let parts = Parts {
+            shape: call.shape(),
+            header: page,
+            len,
+            call: remembered,
+        };
+        return read::start(conn, parts, &plan, work, context);
     }
     let head = call.header_len()..len;
     stats::stats().calls_inline.inc();
