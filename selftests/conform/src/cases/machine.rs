@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::{
     flow::{all_ok, granted},
     length::null,
+    read_list::long,
     write_list::{good_read, read_call},
 };
 use crate::{
@@ -183,12 +184,12 @@ fn deferred(b: &mut Bench<'_>, leave: bool) -> Result<Seen, String> {
     let mut sent = Vec::new();
     for i in 0..count {
         let call = b.number(nfs3::getattr(&root));
-        let lists = match i % 3 {
-            0 => Lists::default(),
-            1 => Lists::write(b.chunk(&[64])?),
-            _ => Lists::reply(b.chunk(&[40, 1000])?),
-        };
-        sent.push(Message::inline(&call, lists));
+        sent.push(match i % 4 {
+            0 => Message::inline(&call, Lists::default()),
+            1 => Message::inline(&call, Lists::write(b.chunk(&[64])?)),
+            2 => Message::inline(&call, Lists::reply(b.chunk(&[40, 1000])?)),
+            _ => long(b, &call, &[40, call.encode().len() - 40])?,
+        });
     }
     b.world.hook("upcalls-stop")?;
     let waited = wait_deferred(b, &sent, leave);
