@@ -63,9 +63,14 @@ impl<'a> ChainRef<'a> {
         self.0.len()
     }
 
-    /// Links the requests in order, the last one to `tail`; the first of the whole list.
-    pub(super) fn link(&mut self, tail: *mut ffi::ib_send_wr) -> *mut ffi::ib_send_wr {
-        self.0.link(tail)
+    /// Links the requests in order, the last one to `tail`; the first of the whole list. None is
+    /// signaled: they complete by `failed`, and only if they fail.
+    pub(super) fn link(
+        &mut self,
+        tail: *mut ffi::ib_send_wr,
+        failed: *mut ffi::ib_cqe,
+    ) -> *mut ffi::ib_send_wr {
+        self.0.link(tail, failed)
     }
 
     /// Makes the last request the signaled one, completed by `cqe`.
@@ -239,7 +244,11 @@ impl Chain {
         Ok(())
     }
 
-    fn link(&mut self, tail: *mut ffi::ib_send_wr) -> *mut ffi::ib_send_wr {
+    fn link(
+        &mut self,
+        tail: *mut ffi::ib_send_wr,
+        failed: *mut ffi::ib_cqe,
+    ) -> *mut ffi::ib_send_wr {
         let mut sge = self.sges.as_mut_ptr();
         for wr in self.wrs.iter_mut() {
             wr.wr.sg_list = sge;
@@ -258,7 +267,7 @@ impl Chain {
         let invs = self.invs.iter_mut();
         for wr in Iterator::chain(Iterator::chain(regs, rdma), invs) {
             wr.next = tail;
-            wr.__bindgen_anon_1.wr_cqe = core::ptr::null_mut();
+            wr.__bindgen_anon_1.wr_cqe = failed;
             let this: *mut ffi::ib_send_wr = wr;
             match previous {
                 Some(previous) => previous.next = this,

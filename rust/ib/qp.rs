@@ -260,7 +260,7 @@ impl<C: QueueContext> Qp<C> {
             return Err(PostError::Rejected(work));
         }
         let mut posted = work.into_posted(credit.slots());
-        let cqe = posted.cqe();
+        let (cqe, failed) = (posted.cqe(), posted.failed_cqe());
         let mut sge = ffi::ib_sge {
             addr: 0,
             length: 0,
@@ -299,7 +299,7 @@ impl<C: QueueContext> Qp<C> {
         };
         let first = match posted.value_mut().chain() {
             Some(mut chain) => {
-                let first = chain.link(tail);
+                let first = chain.link(tail, failed);
                 if !has_send {
                     chain.signal_last(cqe);
                 }
