@@ -3,7 +3,7 @@
 
 use crate::{
     explain::{unexplained, Seen},
-    frame::{Segment, Words},
+    frame::Words,
     outcome::Outcome,
     rpc::{arguments, Kind},
     world::{long_target, pattern, World, BIG, LINK, SMALL},
@@ -61,22 +61,11 @@ fn operation<'a>(words: &mut Words<'a>) -> Option<Asked<'a>> {
     None
 }
 
-/// Two segments that name the same memory: the later Write hides the earlier.
-fn overlap(segments: &[&Segment]) -> bool {
-    let end = |s: &Segment| s.offset.saturating_add(s.length.into());
-    segments.iter().enumerate().any(|(i, a)| {
-        let mut others = segments[i + 1..].iter();
-        others.any(|b| a.offset < end(b) && b.offset < end(a))
-    })
-}
-
 impl World {
     /// Data in a reply to this call are those of the file or link, if it is one of the suite's. Only the
     /// first are looked at: nfsd gives a second READ in a COMPOUND other data, over TCP, too.
     pub fn compare_data(&self, seen: &Seen, kind: Kind, call: &[u8]) -> Result<(), String> {
-        let used: Vec<_> = seen.lists.echoed().flatten().collect();
-        let used: Vec<_> = used.into_iter().filter(|s| s.length > 0).collect();
-        if seen.outcome != Outcome::Ok || overlap(&used) {
+        if seen.outcome != Outcome::Ok || seen.lists.overlap() {
             return Ok(());
         }
         if let Some((asked, item)) = asked(kind, call).zip(seen.results.items.first()) {

@@ -76,6 +76,20 @@ pub fn explain(bytes: &[u8], sent: &Message, memory: &Memory<'_>) -> Result<Seen
     account(bytes, sent, memory).map_err(unexplained)
 }
 
+/// A right answer but for its Payload stream, parts of which other Writes of the reply have hidden.
+pub fn hidden(bytes: &[u8], sent: &Message) -> Option<Seen> {
+    let (xid, grant, reply) = frame::decode(bytes).ok()?;
+    let Reply::NoMessage { lists } = reply else {
+        return None;
+    };
+    let right = xid == sent.xid && grant > 0 && echoes(&sent.lists, &lists).is_ok();
+    (right && lists.overlap()).then(|| Seen {
+        grant,
+        lists,
+        ..Seen::only(Outcome::Ok)
+    })
+}
+
 fn account(bytes: &[u8], sent: &Message, memory: &Memory<'_>) -> Result<Seen, String> {
     let (xid, grant, reply) = frame::decode(bytes)?;
     if xid != sent.xid {

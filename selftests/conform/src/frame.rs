@@ -111,6 +111,16 @@ impl Lists {
     pub fn echoed(&self) -> impl Iterator<Item = &Vec<Segment>> {
         self.writes.iter().chain(self.reply.iter())
     }
+
+    /// Whether two of these that are used name the same memory: the later Write hides the earlier.
+    pub fn overlap(&self) -> bool {
+        let used: Vec<_> = self.echoed().flatten().filter(|s| s.length > 0).collect();
+        let end = |s: &Segment| s.offset.saturating_add(s.length.into());
+        used.iter().enumerate().any(|(i, a)| {
+            let mut others = used[i + 1..].iter();
+            others.any(|b| a.offset < end(b) && b.offset < end(a))
+        })
+    }
 }
 
 impl Segment {

@@ -25,7 +25,7 @@ use watch::Written;
 
 use crate::{
     connection::{self, Connection, Event},
-    explain::{explain, is_call, unexplained, Seen},
+    explain::{explain, hidden, is_call, unexplained, Seen},
     frame::{hex, Lists, Segment},
     handle::Handle,
     memory::Region,
@@ -477,6 +477,7 @@ impl<'a> Fuzzer<'a> {
                 }
                 _ => Err(first),
             });
+            let seen = seen.or_else(|first| hidden(reply, &sent).ok_or(first));
             let compared = seen.and_then(|seen| {
                 self.world.compare(&seen, &sent)?;
                 self.world.compare_data(&seen, sent.kind, &known.call)?;
