@@ -68,7 +68,7 @@ impl<'a> ChainRef<'a> {
     pub(super) fn link(
         &mut self,
         tail: *mut ffi::ib_send_wr,
-        failed: *mut ffi::ib_cqe,
+        failed: &'static ffi::ib_cqe,
     ) -> *mut ffi::ib_send_wr {
         self.0.link(tail, failed)
     }
@@ -247,7 +247,7 @@ impl Chain {
     fn link(
         &mut self,
         tail: *mut ffi::ib_send_wr,
-        failed: *mut ffi::ib_cqe,
+        failed: &'static ffi::ib_cqe,
     ) -> *mut ffi::ib_send_wr {
         let mut sge = self.sges.as_mut_ptr();
         for wr in self.wrs.iter_mut() {
@@ -267,7 +267,8 @@ impl Chain {
         let invs = self.invs.iter_mut();
         for wr in Iterator::chain(Iterator::chain(regs, rdma), invs) {
             wr.next = tail;
-            wr.__bindgen_anon_1.wr_cqe = failed;
+            // The RDMA core only reads the entry.
+            wr.__bindgen_anon_1.wr_cqe = core::ptr::from_ref(failed).cast_mut();
             let this: *mut ffi::ib_send_wr = wr;
             match previous {
                 Some(previous) => previous.next = this,

@@ -2,8 +2,8 @@
 
 //! Queue pair: posting, and what must be true before it goes.
 //!
-//! One signaled work request ends each chain and owns its context. The others complete in order
-//! before it and have no completion entry; the RDMA core tolerates that when they are flushed.
+//! One signaled work request ends each chain and owns its context. The others complete only if they
+//! fail or are flushed, by an entry that is no context's: it notes the first failure in [`Queues`].
 //!
 //! Locks: `Queues::in_doubt`.
 
@@ -91,8 +91,8 @@ pub(crate) trait SendWork: Completion {
 pub(crate) enum PostError<T: Completion> {
     /// The device took nothing; the context comes back.
     Rejected(Work<T>),
-    /// The device took a part that does not include the signaled request. The context is kept
-    /// until the queue pair is drained.
+    /// The device took a part, or has not said what it took. The context is kept until the queue
+    /// pair is drained.
     InDoubt,
 }
 
@@ -106,6 +106,9 @@ pub(crate) struct Queues {
     pub(crate) sq: Sq,
     /// Contexts in the hands of the device.
     posted: Atomic<i32>,
+    /// Status of the first request without a context that has failed, or a success; until a chain
+    /// that was flushed for it takes it.
+    error: Atomic<u32>,
     #[pin]
     in_doubt: SpinLock<KVec<InDoubt>>,
 }
@@ -116,6 +119,7 @@ impl Queues {
         try_pin_init!(Self {
             sq <- Sq::new(sq_depth),
             posted: Atomic::new(0),
+            error: Atomic::new(ffi::ib_wc_status_IB_WC_SUCCESS),
             in_doubt <- {
                 let room = KVec::with_capacity(MAX_IN_DOUBT, GFP_KERNEL)?;
                 new_spinlock!(room, "svcrdma_rs::in_doubt")
@@ -128,6 +132,20 @@ impl Queues {
         if slots > 0 {
             self.sq.give_back(slots);
         }
+    }
+
+    /// A request without a context has not been carried out.
+    fn note_error(&self, status: u32) {
+        let known = self.error.load(Relaxed) != ffi::ib_wc_status_IB_WC_SUCCESS;
+        // All completions of a queue pair are dealt with by one worker at a time.
+        if !known && status != ffi::ib_wc_status_IB_WC_WR_FLUSH_ERR {
+            self.error.store(status, Relaxed);
+        }
+    }
+
+    /// Why a chain was flushed, if one of its requests has failed; only the first is told.
+    pub(super) fn take_error(&self) -> u32 {
+        self.error.xchg(ffi::ib_wc_status_IB_WC_SUCCESS, Relaxed)
     }
 
     /// A completion has been dealt with.
@@ -171,6 +189,11 @@ unsafe impl<C: QueueContext> Send for Qp<C> {}
 unsafe impl<C: QueueContext> Sync for Qp<C> {}
 
 impl<C: QueueContext> Qp<C> {
+    /// The completion entry of requests that have no context.
+    const FAILED: &'static ffi::ib_cqe = &ffi::ib_cqe {
+        done: Some(failed::<C>),
+    };
+
     /// Takes over the queue pair that was made for `id`.
     ///
     /// # Safety
@@ -260,7 +283,7 @@ impl<C: QueueContext> Qp<C> {
             return Err(PostError::Rejected(work));
         }
         let mut posted = work.into_posted(credit.slots());
-        let (cqe, failed) = (posted.cqe(), posted.failed_cqe());
+        let cqe = posted.cqe();
         let mut sge = ffi::ib_sge {
             addr: 0,
             length: 0,
@@ -299,7 +322,7 @@ impl<C: QueueContext> Qp<C> {
         };
         let first = match posted.value_mut().chain() {
             Some(mut chain) => {
-                let first = chain.link(tail, failed);
+                let first = chain.link(tail, Self::FAILED);
                 if !has_send {
                     chain.signal_last(cqe);
                 }
@@ -330,8 +353,8 @@ impl<C: QueueContext> Qp<C> {
         }
         // The slots stay taken: the first part of the chain is still there.
         if bad.is_null() {
-            // siw reports some errors for a chain that it has queued, and names no request: it may
-            // complete, which ends the posting as ever.
+            // siw reports some errors for a chain that it has queued, and names no request. It
+            // completes, which ends the posting as ever; `drain` waits for that.
             return Err(PostError::InDoubt);
         }
         queues.posted.fetch_sub(1, Relaxed);
@@ -394,4 +417,16 @@ impl<C: QueueContext> Drop for Qp<C> {
         // SAFETY: `id` is valid by the type invariant and has this queue pair.
         unsafe { ffi::rdma_destroy_qp(self.id.as_ptr()) };
     }
+}
+
+/// The completion handler of requests that have no context.
+///
+/// # Safety
+///
+/// Called by the RDMA core for the queue pair of a `Qp<C>`, whose completion queue has a `C` as context.
+unsafe extern "C" fn failed<C: QueueContext>(cq: *mut ffi::ib_cq, wc: *mut ffi::ib_wc) {
+    // SAFETY: By this function's contract; the invariant of `Cq` keeps the context alive.
+    let context = unsafe { &*ffi::svcrs_cq_context(cq).cast::<C>() };
+    // SAFETY: The completion is valid during the call.
+    context.queues().note_error(unsafe { (*wc).status });
 }

@@ -13,7 +13,7 @@ use core::marker::PhantomData;
 #[derive(Clone, Copy)]
 pub(crate) struct Wc<'a> {
     ptr: *const ffi::ib_wc,
-    earlier: u32,
+    cause: u32,
     _lifetime: PhantomData<&'a ffi::ib_wc>,
 }
 
@@ -21,29 +21,31 @@ pub(crate) struct Wc<'a> {
 pub(crate) struct WcOk<'a>(Wc<'a>);
 
 impl<'a> Wc<'a> {
-    /// The completion of a chain's last request. `earlier` is the status of one in front of it that
-    /// has failed, or a success.
-    ///
     /// # Safety
     ///
     /// `ptr` points to a completion for all of `'a`.
-    pub(super) unsafe fn from_raw(ptr: *const ffi::ib_wc, earlier: u32) -> Self {
+    pub(super) unsafe fn from_raw(ptr: *const ffi::ib_wc) -> Self {
         // INVARIANT: By this function's contract.
         Self {
             ptr,
-            earlier,
+            cause: ffi::ib_wc_status_IB_WC_SUCCESS,
             _lifetime: PhantomData,
         }
     }
 
-    /// The status, as `enum ib_wc_status`. If the request was flushed because one of its chain had
+    /// The same with the status of a request that has failed in front of it, or a success.
+    pub(super) fn because(self, cause: u32) -> Self {
+        Self { cause, ..self }
+    }
+
+    /// The status, as `enum ib_wc_status`. If the request was flushed because one in front of it had
     /// failed, it is that one's.
     pub(crate) fn status(self) -> u32 {
         // SAFETY: Valid by the type invariant.
         let status = unsafe { (*self.ptr).status };
         let flushed = status == ffi::ib_wc_status_IB_WC_WR_FLUSH_ERR;
-        if flushed && self.earlier != ffi::ib_wc_status_IB_WC_SUCCESS {
-            return self.earlier;
+        if flushed && self.cause != ffi::ib_wc_status_IB_WC_SUCCESS {
+            return self.cause;
         }
         status
     }

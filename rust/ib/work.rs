@@ -56,10 +56,6 @@ pub(crate) trait Completion: Send + Sized + 'static {
 pub(super) struct Inner<T> {
     /// First, so that its address is that of the whole.
     cqe: ffi::ib_cqe,
-    /// For the requests in front of the signaled one.
-    failed: ffi::ib_cqe,
-    /// Why the first of these has failed, or success.
-    error: Atomic<u32>,
     /// Set while posted: a second completion for one posting finds it clear.
     posted: Atomic<bool>,
     /// Send Queue slots the posting holds.
@@ -86,10 +82,6 @@ impl<T: Completion> Work<T> {
                 cqe: ffi::ib_cqe {
                     done: Some(completed::<T>),
                 },
-                failed: ffi::ib_cqe {
-                    done: Some(failed::<T>),
-                },
-                error: Atomic::new(ffi::ib_wc_status_IB_WC_SUCCESS),
                 posted: Atomic::new(false),
                 slots: 0,
                 value,
@@ -101,8 +93,6 @@ impl<T: Completion> Work<T> {
     /// Gives the context to the device. [`Posted::reclaim`] undoes it if it was not accepted.
     pub(super) fn into_posted(mut self, slots: u32) -> Posted<T> {
         self.0.slots = slots;
-        // ORDERING: With the store below.
-        self.0.error.store(ffi::ib_wc_status_IB_WC_SUCCESS, Relaxed);
         // ORDERING: Pairs with the exchange in `completed`, which may run on another CPU as soon
         // as the request is posted.
         self.0.posted.store(true, Release);
@@ -136,12 +126,6 @@ impl<T: Completion> Posted<T> {
     /// The completion entry for the signaled work request.
     pub(super) fn cqe(&self) -> *mut ffi::ib_cqe {
         self.0.as_ptr().cast()
-    }
-
-    /// The completion entry for requests in front of it.
-    pub(super) fn failed_cqe(&self) -> *mut ffi::ib_cqe {
-        // SAFETY: By the type invariant there is an `Inner`.
-        unsafe { &raw mut (*self.0.as_ptr()).failed }
     }
 
     /// The context, while building the request.
@@ -232,36 +216,18 @@ unsafe extern "C" fn completed<T: Completion>(cq: *mut ffi::ib_cq, wc: *mut ffi:
         pr_warn_once!("a device completed a work request twice\n");
         return;
     }
-    // SAFETY: As above.
-    let error = unsafe { (*inner).error.load(Relaxed) };
     // SAFETY: The exchange shows that this call alone takes the box back.
     let work = Work(unsafe { KBox::from_raw(inner) });
     // SAFETY: By this function's contract; the invariant of `Cq` keeps the context alive.
     let context = unsafe { &*ffi::svcrs_cq_context(cq).cast::<T::Context>() };
-    context.queues().give_back(work.0.slots);
+    let slots = work.0.slots;
+    context.queues().give_back(slots);
     // SAFETY: The completion is valid during the call.
-    T::done(work, unsafe { Wc::from_raw(wc, error) }, context);
+    let mut wc = unsafe { Wc::from_raw(wc) };
+    if slots > 0 && wc.is_flushed() {
+        wc = wc.because(context.queues().take_error());
+    }
+    T::done(work, wc, context);
     // Last: from here on the context may go.
     context.queues().completed();
-}
-
-/// The completion handler of requests in front of a [`Work`]'s signaled one, which complete only if
-/// they fail. Remembers why, for [`completed`]: the same worker calls both, one behind the other.
-///
-/// # Safety
-///
-/// Called by the RDMA core with a completion whose `wr_cqe` is the `failed` of a posted `Inner<T>`.
-unsafe extern "C" fn failed<T: Completion>(_cq: *mut ffi::ib_cq, wc: *mut ffi::ib_wc) {
-    // SAFETY: The completion is valid during the call, and `wr_cqe` is set for all work of ours.
-    let (cqe, status) = unsafe { ((*wc).__bindgen_anon_1.wr_cqe, (*wc).status) };
-    let inner = cqe
-        .cast::<u8>()
-        .wrapping_sub(core::mem::offset_of!(Inner<T>, failed))
-        .cast::<Inner<T>>();
-    // SAFETY: A chain's requests complete in order, so its last has not given the context back.
-    let error = unsafe { &(*inner).error };
-    let known = error.load(Relaxed) != ffi::ib_wc_status_IB_WC_SUCCESS;
-    if !known && status != ffi::ib_wc_status_IB_WC_WR_FLUSH_ERR {
-        error.store(status, Relaxed);
-    }
 }
