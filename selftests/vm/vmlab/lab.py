@@ -49,7 +49,8 @@ class Lab:
     """Use as "with Lab(...) as lab": no machine survives the block.
 
     machines   2: server and client; 1: both in one
-    kernel     "stock" or "debug"
+    kernel     "stock" or "debug": the server's. A client of its own has the stock kernel if that has the driver:
+               the debug kernel is slow, and what it looks for is on the server
     driver     RDMA driver: "rxe" or "siw"
     module     our svcrdma_rs.ko, installed on the server; None: nothing of ours
     parameters of the module, as modprobe has them
@@ -63,6 +64,7 @@ class Lab:
                  transport="rdma-rs", tests=None, filesystem="ext4", memory="2G", cmdline="", cpus=2, data=None):
         self.directory = os.path.realpath(directory)
         self.kernel = images.Kernel(kernel)
+        self.client_kernel = images.Kernel("stock") if driver == "rxe" else self.kernel
         self.driver = driver
         self.module = module
         self.parameters = parameters
@@ -111,26 +113,28 @@ class Lab:
 
     def _make(self):
         root = images.output(f"{TOP}/scripts/vm-images", "root")
-        images.make_initramfs(f"{self.work}/initramfs", self.kernel, f"{root}/busybox")
+        images.make_initramfs(f"{self.work}/initramfs-server", self.kernel, f"{root}/busybox")
         images.make_modules(f"{self.work}/modules-server", self.kernel, self.module)
         images.make_scratch(f"{self.work}/export")
         kvm = machine.kvm_works(self.kernel, self.work)
         if kvm:
             say("KVM works here: using it")
-        common = {"kernel": self.kernel, "memory": self.memory, "kvm": kvm, "cmdline": self.cmdline,
+        common = {"slowness": self.kernel.slowness, "memory": self.memory, "kvm": kvm, "cmdline": self.cmdline,
                   "shares": self.shares}
         wire = f"{self.work}/wire"
         disks = [f"ro:{root}/root.erofs", f"ro:{self.work}/modules-server", f"{self.work}/export"]
         if not self.two:
-            self.server = self.client = machine.Machine("server", self.work, disks=disks, cpus=self.cpus, **common)
+            self.server = self.client = machine.Machine("server", self.work, self.kernel, disks=disks, cpus=self.cpus,
+                                                        **common)
             return
-        images.make_modules(f"{self.work}/modules-client", self.kernel)
-        self.server = machine.Machine("server", self.work, disks=disks, network=f"connect:{wire}",
+        images.make_initramfs(f"{self.work}/initramfs-client", self.client_kernel, f"{root}/busybox")
+        images.make_modules(f"{self.work}/modules-client", self.client_kernel)
+        self.server = machine.Machine("server", self.work, self.kernel, disks=disks, network=f"connect:{wire}",
                                       mac="52:54:00:00:00:01", cpus=self.cpus, **common)
         disks = [disks[0], f"ro:{self.work}/modules-client"] + ([f"ro:{self.data}"] if self.data else [])
         # QEMU 10 leaves the side that accepts with a blocking socket: all of it waits when the other
         # does not read. So that is the client: it can be stopped, and the server must live on.
-        self.client = machine.Machine("client", self.work, disks=disks, network=f"listen:{wire}",
+        self.client = machine.Machine("client", self.work, self.client_kernel, disks=disks, network=f"listen:{wire}",
                                       mac="52:54:00:00:00:02", cpus=1, **common)
 
     def boot(self):

@@ -45,16 +45,18 @@ def kvm_works(kernel, directory):
 class Machine:
     """A machine that is not running yet; start() boots it.
 
+    slowness: how much longer commands may take than with the stock kernel alone.
     disks: paths of disk images, those of read-only ones with "ro:" before.
     shares: folders of the host by name, seen by the guest as /host/NAME.
     network: None, "listen:PATH" or "connect:PATH" of the wire's UNIX socket.
     """
 
-    def __init__(self, name, directory, kernel, *, disks, shares=None, network=None, mac=None, memory="2G", cpus=2,
-                 kvm=False, cmdline="", cpu="max", accel=None):
+    def __init__(self, name, directory, kernel, *, slowness, disks, shares=None, network=None, mac=None, memory="2G",
+                 cpus=2, kvm=False, cmdline="", cpu="max", accel=None):
         self.name = name
         self.directory = directory
         self.kernel = kernel
+        self.slowness = slowness
         self.disks = disks
         self.shares = shares or {}
         self.network = network
@@ -88,7 +90,7 @@ class Machine:
                   f"no5lvl {self.kernel.cmdline} {self.cmdline}")
         argv = [QEMU, "-name", self.name, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                 "-machine", "q35", "-accel", self.accel, "-cpu", self.cpu, "-smp", str(self.cpus), "-m", self.memory,
-                "-kernel", self.kernel.vmlinuz, "-initrd", f"{self.directory}/initramfs", "-append", append,
+                "-kernel", self.kernel.vmlinuz, "-initrd", f"{self.directory}/initramfs-{self.name}", "-append", append,
                 *self.kernel.devices, "-serial", f"file:{self.log_path}", "-device", "virtio-rng-pci",
                 "-qmp", f"unix:{self.directory}/{self.name}.qmp,server=on,wait=off",
                 "-device", "virtio-serial-pci", "-chardev", f"socket,id=control,path={control}",
@@ -133,8 +135,8 @@ class Machine:
                 raise channels.Timeout(f"{self.name}: not up after {timeout:.0f} s (kernel log: {self.log_path})")
 
     def run(self, argv, timeout=120, **keywords):
-        """Run a command: see Channel.run. The time is for the stock kernel; others get more."""
-        return self.channel.run(argv, timeout * self.kernel.slowness, **keywords)
+        """Run a command: see Channel.run. The time is for the stock kernel."""
+        return self.channel.run(argv, timeout * self.slowness, **keywords)
 
     def alive(self):
         return self.process is not None and self.process.poll() is None and not self.channel.closed
