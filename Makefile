@@ -82,8 +82,8 @@ vm-test: ## The quick tier in two machines, or TESTS=, with OPTIONS=
 	@scripts/vm test $(OPTIONS) $(TESTS)
 
 .PHONY: test-readers
-test-readers: ## Data with each reader, DMA mappings checked and bounced; SIW=1: on siw too
-	@scripts/test-readers $(if $(SIW),--siw) $(TESTS)
+test-readers: ## Data with each reader on rxe, DMA mappings checked and bounced, and on siw
+	@scripts/test-readers $(TESTS)
 
 .PHONY: test-debug
 test-debug: ## The quick tier on the debug kernel, over rxe and over siw

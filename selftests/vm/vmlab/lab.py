@@ -49,8 +49,8 @@ class Lab:
     """Use as "with Lab(...) as lab": no machine survives the block.
 
     machines   2: server and client; 1: both in one
-    kernel     "stock" or "debug": the server's. A client of its own has the stock kernel if that has the driver:
-               the debug kernel is slow, and what it looks for is on the server
+    kernel     "stock" or "debug": the server's. A client of its own has the stock kernel: the debug kernel is slow,
+               and what it looks for is on the server
     driver     RDMA driver: "rxe" or "siw"
     module     our svcrdma_rs.ko, installed on the server; None: nothing of ours
     parameters of the module, as modprobe has them
@@ -64,7 +64,7 @@ class Lab:
                  transport="rdma-rs", tests=None, filesystem="ext4", memory="2G", cmdline="", cpus=2, data=None):
         self.directory = os.path.realpath(directory)
         self.kernel = images.Kernel(kernel)
-        self.client_kernel = images.Kernel("stock") if driver == "rxe" else self.kernel
+        self.client_kernel = images.Kernel("stock")
         self.driver = driver
         self.module = module
         self.parameters = parameters
