@@ -100,6 +100,8 @@ pub struct Connection {
     pub peer_depth: u8,
     pub dead: bool,
     options: Options,
+    /// Elements of a Send at most.
+    pieces: usize,
     queue: *mut sys::ibv_cq,
     completions: *mut sys::ibv_comp_channel,
     /// What all Receives go to, each to a slot of its own.
@@ -137,6 +139,7 @@ impl Connection {
             peer_depth: 0,
             dead: false,
             options: options.clone(),
+            pieces: 1,
             queue: ptr::null_mut(),
             completions: ptr::null_mut(),
             receives: None,
@@ -148,8 +151,7 @@ impl Connection {
             id,
         };
         // With iWARP it is the device that brings the queue pair up.
-        // SAFETY: the identifier has a device.
-        if unsafe { (*(*this.id.verbs()).device).transport_type } == sys::IBV_TRANSPORT_IWARP {
+        if this.is_iwarp() {
             this.options.own = None;
         }
         // SAFETY: the context is the identifier's; what is made here is destroyed in drop().
@@ -181,7 +183,12 @@ impl Connection {
             };
             attributes.cap.max_send_wr = options.sends as u32;
             attributes.cap.max_recv_wr = options.receives.max(1) as u32;
-            attributes.cap.max_send_sge = 16;
+            let mut device: sys::ibv_device_attr = mem::zeroed();
+            if sys::ibv_query_device(this.id.verbs(), &mut device) != 0 {
+                return Err(failed("ibv_query_device"));
+            }
+            attributes.cap.max_send_sge = device.max_sge.clamp(1, 16) as u32;
+            this.pieces = attributes.cap.max_send_sge as usize;
             attributes.cap.max_recv_sge = 1;
             if sys::rdma_create_qp(this.id.raw, this.domain.0, &mut attributes) != 0 {
                 return Err(failed("rdma_create_qp"));
@@ -321,6 +328,11 @@ impl Connection {
         result
     }
 
+    pub fn is_iwarp(&self) -> bool {
+        // SAFETY: the identifier has a device.
+        unsafe { (*(*self.id.verbs()).device).transport_type == sys::IBV_TRANSPORT_IWARP }
+    }
+
     fn qp(&self) -> *mut sys::ibv_qp {
         // SAFETY: the identifier exists.
         unsafe { (*self.id.raw).qp }
@@ -351,7 +363,7 @@ impl Connection {
         self.send_as(bytes, Send::Plain, 1)
     }
 
-    /// Post one work request; the bytes are spread over `pieces` elements.
+    /// Post one work request; the bytes are spread over `pieces` elements, or as many as the device takes.
     pub fn send_as(&mut self, bytes: &[u8], kind: Send, pieces: usize) -> io::Result<()> {
         let fitting = self.spare.iter().position(|r| r.len() >= bytes.len());
         let mut region = match fitting {
@@ -359,7 +371,7 @@ impl Connection {
             None => Region::new(&self.domain, bytes.len().max(4096), Access::Local, 0)?,
         };
         region.fill(0, bytes);
-        let step = bytes.len().div_ceil(pieces.max(1)).max(1);
+        let step = bytes.len().div_ceil(pieces.clamp(1, self.pieces)).max(1);
         let mut elements: Vec<_> = (0..bytes.len())
             .step_by(step)
             .map(|from| sys::ibv_sge {

@@ -38,6 +38,9 @@ const NEAR: usize = 8;
 /// All combinations: each residue with each number of segments.
 const ALL: usize = COUNTS.len() * PAGE;
 
+/// What siw (Linux 7.3, siw_try_1seg()) sends wrongly if a page ends in it: segments up to this length.
+const TINY: usize = 32;
+
 /// Bytes between two looks at the file.
 const BATCH: u64 = 4 << 20;
 
@@ -409,6 +412,10 @@ impl Sweep<'_> {
             .into_iter()
             .map(|len| {
                 let (now, later) = rest.split_at(len);
+                let crosses = residue + len > PAGE;
+                if crosses && len <= TINY && self.connection.is_iwarp() {
+                    residue = 0;
+                }
                 let mut region = Region::exact(&domain, len, Access::ReadOnly, residue)
                     .map_err(|e| e.to_string())?;
                 region.fill(0, now);

@@ -18,23 +18,33 @@ use crate::{
 const LIMIT: Duration = Duration::from_secs(60);
 
 pub struct Tcp {
+    address: SocketAddr,
     stream: TcpStream,
     xid: u32,
 }
 
 impl Tcp {
     pub fn connect(address: SocketAddr) -> io::Result<Self> {
-        let stream = TcpStream::connect_timeout(&address, LIMIT)?;
-        stream.set_read_timeout(Some(LIMIT))?;
-        stream.set_nodelay(true)?;
         Ok(Self {
-            stream,
+            address,
+            stream: Self::open(address)?,
             xid: 0x7c00_0000,
         })
     }
 
-    /// Exchange Payload streams.
+    fn open(address: SocketAddr) -> io::Result<TcpStream> {
+        let stream = TcpStream::connect_timeout(&address, LIMIT)?;
+        stream.set_read_timeout(Some(LIMIT))?;
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    }
+
+    /// Exchange Payload streams, on a new connection if the server has closed this one: servers do
+    /// so with what has been idle for some minutes.
     pub fn exchange(&mut self, stream: &[u8]) -> io::Result<Vec<u8>> {
+        if matches!(self.peek()?, Some(0)) {
+            self.stream = Self::open(self.address)?;
+        }
         self.send(stream)?;
         self.receive()
     }
@@ -45,12 +55,21 @@ impl Tcp {
         self.stream.write_all(&record)
     }
 
-    /// Whether something has come.
+    /// Whether something has come, the end included.
     pub fn pending(&self) -> io::Result<bool> {
+        Ok(self.peek()?.is_some())
+    }
+
+    /// How many bytes have come, at most one; None if nothing has, 0 at the end of the stream.
+    fn peek(&self) -> io::Result<Option<usize>> {
         self.stream.set_nonblocking(true)?;
-        let there = self.stream.peek(&mut [0]).is_ok();
+        let there = self.stream.peek(&mut [0]);
         self.stream.set_nonblocking(false)?;
-        Ok(there)
+        match there {
+            Ok(len) => Ok(Some(len)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(_) => Ok(Some(0)),
+        }
     }
 
     pub fn receive(&mut self) -> io::Result<Vec<u8>> {
@@ -132,5 +151,30 @@ pub fn mount(server: IpAddr, path: &str) -> Result<Vec<u8>, String> {
              1023 (Linux: insecure)"
         )),
         status => Err(format!("MOUNT of {path}: status {status}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{net::TcpListener, thread};
+
+    #[test]
+    fn a_connection_that_was_closed_is_made_anew() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = thread::spawn(move || {
+            drop(listener.accept().unwrap());
+            let (mut second, _) = listener.accept().unwrap();
+            let mut call = [0; 8];
+            second.read_exact(&mut call).unwrap();
+            second.write_all(&call).unwrap();
+        });
+        let mut tcp = Tcp::connect(address).unwrap();
+        while tcp.peek().unwrap().is_none() {
+            thread::yield_now();
+        }
+        assert_eq!(tcp.exchange(b"call").unwrap(), b"call");
+        server.join().unwrap();
     }
 }
