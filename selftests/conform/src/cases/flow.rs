@@ -226,7 +226,7 @@ pub fn cases() -> Vec<Case> {
         full("M156b", "8166 3.4", "a fenced Send", OK, |b| {
             send(b, Send::Fenced, 1)
         }),
-        full("M156c", "8166 3.4", "a Send of up to 16 elements", OK, |b| {
+        full("M156c", "8166 3.4", "a Send of many elements", OK, |b| {
             send(b, Send::Plain, 16)
         }),
         full(
