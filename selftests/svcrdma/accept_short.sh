@@ -13,15 +13,16 @@ FAULTS=/sys/kernel/debug/failslab
 REFUSALS=10
 
 # Also what nfsd's threads could wait for is refused. A connection takes a few hundred
-# allocations, most of them for its Receives.
+# allocations, most of them for its Receives. (Without -x, kworkers that work for nfsd are found, too. They send for
+# rxe, whose queue pair 1 fails for good without memory.)
 short() {
 	server "cd $FAULTS && echo Y >task-filter && echo N >ignore-gfp-wait && echo 0 >verbose && echo 1 >interval &&
 		echo -1 >times && echo 2 >probability &&
-		for thread in \$(pgrep nfsd); do echo 1 >/proc/\$thread/make-it-fail || exit; done"
+		for thread in \$(pgrep -x nfsd); do echo 1 >/proc/\$thread/make-it-fail || exit; done"
 }
 ample() {
 	server "cd $FAULTS && echo 0 >probability && echo Y >ignore-gfp-wait && echo N >task-filter
-		for thread in \$(pgrep nfsd); do echo 0 >/proc/\$thread/make-it-fail; done"
+		for thread in \$(pgrep -x nfsd); do echo 0 >/proc/\$thread/make-it-fail; done"
 }
 many_refused() { [ "$(($(stat_of refused) - refused))" -ge $REFUSALS ]; }
 # The client is refused several times in each attempt.
